@@ -36,15 +36,15 @@ func newCommitCut(t *testing.T, server *servers.MariaDBServer, params string) *c
 }
 
 // begin claims, and writes an effect.
-func (c *commitCut) begin(t *testing.T) *attempt {
+func (c *commitCut) begin(t *testing.T) *labtest.Attempt {
 	t.Helper()
-	a := begin(t, c.store, request())
-	a.exec(t)
+	a := begin(t, c.store, labtest.NewClaim())
+	a.Effect(t)
 	return a
 }
 
 // applied reports whether the effect is there, and demands that the record says the same.
-func (c *commitCut) applied(t *testing.T, a *attempt) bool {
+func (c *commitCut) applied(t *testing.T, a *labtest.Attempt) bool {
 	t.Helper()
 	n := count(t, c.raw, "SELECT 2 * (SELECT COUNT(*) FROM effects) + (SELECT COUNT(*) FROM reprise_records WHERE id = ? AND owner = ? AND state = 2)", a.ID[:], a.Owner[:])
 	if n%3 != 0 {
@@ -55,7 +55,7 @@ func (c *commitCut) applied(t *testing.T, a *attempt) bool {
 
 // judge compares the result of a completion with the database, and has the key claimed
 // again. The answer is replayed, or the attempt repeated: there is one effect in the end.
-func (c *commitCut) judge(t *testing.T, a *attempt, err error, want ...error) {
+func (c *commitCut) judge(t *testing.T, a *labtest.Attempt, err error, want ...error) {
 	t.Helper()
 	applied := c.applied(t, a)
 	if applied != (err == nil) && !errors.Is(err, store.ErrUnknown) {
@@ -64,15 +64,15 @@ func (c *commitCut) judge(t *testing.T, a *attempt, err error, want ...error) {
 	if !isOneOf(err, want) {
 		t.Errorf("complete: %v, want one of %v", err, want)
 	}
-	next := duplicate(a.ClaimRequest)
+	next := labtest.Rival(a.ClaimRequest)
 	if applied {
-		if got := wantClaim(t, c.store, next, store.Completed); string(got.Payload) != "answer" {
+		if got := labtest.WantClaim(t, c.store, next, store.Completed); string(got.Payload) != "answer" {
 			t.Errorf("replayed %q", got.Payload)
 		}
 	} else {
 		again := begin(t, c.store, next)
-		again.exec(t)
-		labtest.Want(t, "the attempt that followed", again.complete(t), nil)
+		again.Effect(t)
+		labtest.Want(t, "the attempt that followed", again.End(t), nil)
 	}
 	wantEffects(t, c.raw, 1)
 	mysqlserver.Exec(t, c.raw, "DELETE FROM effects")
@@ -102,7 +102,7 @@ func TestLostCommitIsSettled(t *testing.T) {
 				for range 5 {
 					a := c.begin(t)
 					done := c.proxy.On(commitText, test.action)
-					err := a.complete(t)
+					err := a.End(t)
 					<-done
 					c.judge(t, a, err, test.want...)
 				}
@@ -115,12 +115,12 @@ func TestLostCommitIsSettled(t *testing.T) {
 				a := c.begin(t)
 				c.proxy.On(commitText, action)
 				c.proxy.On("FOR UPDATE", slices.Repeat([]servers.Action{servers.LoseRequest}, 20)...)
-				labtest.Want(t, "complete", a.complete(t), store.ErrUnknown)
+				labtest.Want(t, "complete", a.End(t), store.ErrUnknown)
 				c.proxy.Heal(t)
 				if applied := c.applied(t, a); applied != (want == store.Completed) {
 					t.Errorf("applied: %t", applied)
 				}
-				wantClaim(t, c.store, duplicate(a.ClaimRequest), want) // the retry finds out, or the lease ends
+				labtest.WantClaim(t, c.store, labtest.Rival(a.ClaimRequest), want) // the retry finds out, or the lease ends
 				mysqlserver.Exec(t, c.raw, "DELETE FROM effects")
 			}
 		})
@@ -139,14 +139,14 @@ func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	c.proxy.On(commitText, servers.Silence)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	labtest.Want(t, "complete", c.store.Complete(ctx, completion(a.ClaimRequest, []byte("answer"))), store.ErrUnknown)
+	labtest.Want(t, "complete", c.store.Complete(ctx, labtest.Completion(a.ClaimRequest, "answer")), store.ErrUnknown)
 	if n := count(t, c.raw, "SELECT COUNT(*) FROM information_schema.processlist WHERE info = 'COMMIT'"); n != 1 {
 		t.Fatalf("%d sessions commit", n)
 	}
-	wantClaim(t, c.store, duplicate(a.ClaimRequest), store.InProgress)
+	labtest.WantClaim(t, c.store, labtest.Rival(a.ClaimRequest), store.InProgress)
 	end()
 	labtest.Eventually(t, "it is applied", func() bool { return c.applied(t, a) })
-	wantClaim(t, c.store, duplicate(a.ClaimRequest), store.Completed)
+	labtest.WantClaim(t, c.store, labtest.Rival(a.ClaimRequest), store.Completed)
 }
 
 // blockCommits makes every commit of the server wait until its end is called.

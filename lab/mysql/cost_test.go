@@ -18,7 +18,7 @@ import (
 )
 
 // body is a response of 256 bytes, with its content type and the protocol's overhead.
-var body = []byte(strings.Repeat("p", 256+51))
+var body = strings.Repeat("p", 256+51)
 
 // TestMySQLRoundTrips: a new operation is two round trips, and a replay two, or one while
 // replays are common, whether the driver interpolates parameters or the statements are
@@ -56,10 +56,11 @@ func roundTrips(t *testing.T, interpolate bool) {
 	var r store.ClaimRequest
 	const effect = "INSERT INTO effects (name) VALUES ('one')"
 	count("leased, new", 2, func() {
-		r = request()
-		complete(t, leased, r, wantClaim(t, leased, r, store.Claimed))
+		r = labtest.NewClaim()
+		labtest.WantClaim(t, leased, r, store.Claimed)
+		labtest.Must(t, labtest.Complete(t, leased, r, body))
 	})
-	replay := func() { wantClaim(t, leased, duplicate(r), store.Completed) }
+	replay := func() { labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed) }
 	count("leased, replay", 2, replay)
 	count("a handler's own transaction", 3, func() {
 		tx, err := db.BeginTx(t.Context(), nil)
@@ -68,10 +69,10 @@ func roundTrips(t *testing.T, interpolate bool) {
 		labtest.Must(t, tx.Commit())
 	})
 	count("transactional, new, with the statement of the handler", 9, func() {
-		r = request()
+		r = labtest.NewClaim()
 		a := begin(t, effects, r)
-		labtest.Exec(t, a.tx, effect)
-		complete(t, effects, r, store.ClaimResult{Attempt: 1, Fence: 1})
+		labtest.Exec(t, a.Tx, effect)
+		labtest.Must(t, labtest.Complete(t, effects, r, body))
 	})
 	for range 40 {
 		replay()
@@ -114,25 +115,16 @@ func TestMySQLBytesOfAKey(t *testing.T) {
 		}
 	}
 	measure("two bare statements", 2500, 1200, "bare", func() {
-		r := request()
+		r := labtest.NewClaim()
 		exec("INSERT INTO bare VALUES (?, ?, ?, '')", r.ID[:], r.Owner[:], r.ID[:])
-		exec("UPDATE bare SET payload = ? WHERE id = ?", body, r.ID[:])
+		exec("UPDATE bare SET payload = ? WHERE id = ?", []byte(body), r.ID[:])
 	})
 	leased := mysqlserver.Store(t, raw)
 	measure("leased", 3000, 1500, reprisemysql.DefaultTable, func() {
-		r := request()
-		complete(t, leased, r, wantClaim(t, leased, r, store.Claimed))
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, leased, r, store.Claimed)
+		labtest.Must(t, labtest.Complete(t, leased, r, body))
 	})
-}
-
-// complete ends an attempt.
-func complete(t *testing.T, st store.Store, r store.ClaimRequest, got store.ClaimResult) {
-	t.Helper()
-	end := completion(r, body)
-	end.Attempt, end.Fence = got.Attempt, got.Fence
-	if err := st.Complete(t.Context(), end); err != nil {
-		t.Error(err)
-	}
 }
 
 // watched opens a database over connections whose round trips are counted.

@@ -63,18 +63,18 @@ func TestGalera(t *testing.T) {
 	if err != nil || findings(list, "galera") != 1 {
 		t.Errorf("%v, %v; want the finding galera", list, err)
 	}
-	r := request()
+	r := labtest.NewClaim()
 	r.Lease = time.Millisecond
 	a := begin(t, st, r)
-	a.exec(t)
-	other, next := transactional(t, mysqlserver.Pool(t, on(databases[1], 1), 0), reprisemysql.Config{}), duplicate(r)
+	a.Effect(t)
+	other, next := transactional(t, mysqlserver.Pool(t, on(databases[1], 1), 0), reprisemysql.Config{}), labtest.Rival(r)
 	labtest.Eventually(t, "it is taken over", func() bool {
 		got, err := other.Claim(t.Context(), next)
 		return err == nil && got.Outcome == store.Claimed
 	})
 	b := begin(t, other, next) // again
-	b.exec(t)
-	if second, first := b.complete(t), a.complete(t); second != nil || !isOneOf(first, []error{store.ErrLeaseLost, store.ErrNotApplied}) {
+	b.Effect(t)
+	if second, first := b.End(t), a.End(t); second != nil || !isOneOf(first, []error{store.ErrLeaseLost, store.ErrNotApplied}) {
 		t.Errorf("the stale one: %v, its successor: %v", first, second)
 	}
 	wantEffects(t, databases[1], 1)

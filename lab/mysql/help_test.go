@@ -1,11 +1,8 @@
 package mysql
 
 import (
-	"context"
-	"crypto/rand"
 	"database/sql"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -26,33 +23,6 @@ func withEffects(tb testing.TB, s *servers.MariaDBServer) string {
 	raw := mysqlserver.New(tb, s)
 	mysqlserver.Exec(tb, raw, "CREATE TABLE effects (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(64) NOT NULL)")
 	return raw
-}
-
-// request is a claim of a new operation.
-func request() store.ClaimRequest {
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Minute, Takeover: true, Policy: store.Policy{Retention: time.Hour, Horizon: time.Hour}}
-	_, _ = rand.Read(r.ID[:]) // never fails
-	return r
-}
-
-// duplicate is a claim of the same operation by another owner.
-func duplicate(r store.ClaimRequest) store.ClaimRequest {
-	r.Owner = store.NewOwner()
-	return r
-}
-
-func completion(r store.ClaimRequest, payload []byte) store.CompleteRequest {
-	return store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: payload, Policy: r.Policy, Attempt: 1, Fence: 1}
-}
-
-// wantClaim demands the outcome of a claim.
-func wantClaim(tb testing.TB, st store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
-	tb.Helper()
-	got, err := st.Claim(tb.Context(), r)
-	if err != nil || got.Outcome != want {
-		tb.Fatalf("claim: %v, %v; want %v", got.Outcome, err, want)
-	}
-	return got
 }
 
 // count returns the number that a query selects.
@@ -96,36 +66,8 @@ func transactional(tb testing.TB, db *sql.DB, c reprisemysql.Config) *labtest.Tx
 	return labtest.NewTxStore(newStore(tb, db, c))
 }
 
-// attempt is a granted claim whose handler has begun its transaction.
-type attempt struct {
-	*labtest.TxStore
-	store.ClaimRequest
-
-	tx *sql.Tx
-}
-
-// begin claims an operation, whose attempt the end of the test releases.
-func begin(tb testing.TB, st *labtest.TxStore, r store.ClaimRequest) *attempt {
+// begin claims an operation in a database with a table of effects.
+func begin(tb testing.TB, st *labtest.TxStore, r store.ClaimRequest) *labtest.Attempt {
 	tb.Helper()
-	tb.Cleanup(func() { _ = st.Release(context.WithoutCancel(tb.Context()), r.ID, r.Owner) })
-	wantClaim(tb, st, r, store.Claimed)
-	tx, err := reprisemysql.Tx(st.Bind(tb.Context(), r.ID, r.Owner))
-	labtest.Must(tb, err)
-	return &attempt{st, r, tx}
-}
-
-// exec writes an effect, and then executes statements.
-func (a *attempt) exec(tb testing.TB, statements ...string) {
-	tb.Helper()
-	for _, s := range append([]string{"INSERT INTO effects (name) VALUES ('first')"}, statements...) {
-		if _, err := a.tx.ExecContext(tb.Context(), s); err != nil {
-			tb.Fatalf("%s: %v", s, err)
-		}
-	}
-}
-
-// complete commits the transaction with the answer.
-func (a *attempt) complete(tb testing.TB) error {
-	tb.Helper()
-	return a.Complete(tb.Context(), completion(a.ClaimRequest, []byte("answer")))
+	return labtest.Begin(tb, st, r, reprisemysql.Tx)
 }

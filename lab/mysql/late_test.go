@@ -15,9 +15,9 @@ import (
 // ending is a claim whose record ends in a second.
 func ending(t *testing.T, st store.Store) (r store.ClaimRequest, ends time.Time) {
 	t.Helper()
-	r = request()
+	r = labtest.NewClaim()
 	r.Lease, r.Policy = time.Millisecond, store.Policy{Retention: time.Second}
-	wantClaim(t, st, r, store.Claimed)
+	labtest.WantClaim(t, st, r, store.Claimed)
 	return r, time.Now().Add(r.Retention)
 }
 
@@ -43,7 +43,7 @@ func TestWriteThatWaitedIsJudgedByTheClockAfterwards(t *testing.T) {
 		r, ends := ending(t, st)
 		other := writing(t, raw, "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:])
 		completed := make(chan error)
-		go func() { completed <- st.Complete(t.Context(), completion(r, []byte("late"))) }()
+		go func() { completed <- st.Complete(t.Context(), labtest.Completion(r, "late")) }()
 		waiting(t, raw)
 		time.Sleep(time.Until(ends)) //nolint:forbidigo // the record ends
 		labtest.Must(t, other.Rollback())
@@ -63,11 +63,11 @@ func TestRefusalWaitsForTheOneWhoWrites(t *testing.T) {
 			"valid_until = valid_until + 3600000000, replay_until = valid_until WHERE id = ?", r.ID[:])
 		time.Sleep(time.Until(ends)) //nolint:forbidigo // the record that others see ends
 		completed := make(chan error, 1)
-		go func() { completed <- st.Complete(t.Context(), completion(r, []byte("answer"))) }()
+		go func() { completed <- st.Complete(t.Context(), labtest.Completion(r, "answer")) }()
 		waiting(t, raw)
 		labtest.Must(t, first.Commit())
 		labtest.Must(t, <-completed)
-		wantClaim(t, st, duplicate(r), store.Completed)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	})
 }
 
@@ -77,9 +77,9 @@ func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
 	t.Parallel()
 	onSessions(t, func(t *testing.T, params string) {
 		raw := newDatabase(t) + params
-		st, r := mysqlserver.Store(t, raw), request()
-		first := request()
-		wantClaim(t, st, first, store.Claimed) // there is a connection
+		st, r := mysqlserver.Store(t, raw), labtest.NewClaim()
+		first := labtest.NewClaim()
+		labtest.WantClaim(t, st, first, store.Claimed) // there is a connection
 		writer := writing(t, raw, "UPDATE reprise_records SET id = ? WHERE id = ?", r.ID[:], first.ID[:])
 		short := func(f func(context.Context) error) error {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -97,7 +97,7 @@ func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
 		// the other leaves the row: then the next release ends it, or its lease does.
 		for {
 			labtest.Must(t, st.Release(t.Context(), r.ID, r.Owner))
-			if got, err := st.Claim(t.Context(), duplicate(r)); err != nil {
+			if got, err := st.Claim(t.Context(), labtest.Rival(r)); err != nil {
 				t.Fatal(err)
 			} else if got.Outcome == store.Claimed {
 				return
@@ -112,10 +112,10 @@ func TestReleaseWaitsForTheTakeoverOfItsOwner(t *testing.T) {
 	t.Parallel()
 	onSessions(t, func(t *testing.T, params string) {
 		raw := newDatabase(t) + params
-		st, r := mysqlserver.Store(t, raw), request()
+		st, r := mysqlserver.Store(t, raw), labtest.NewClaim()
 		r.Lease = time.Millisecond
-		wantClaim(t, st, r, store.Claimed)
-		next := duplicate(r)
+		labtest.WantClaim(t, st, r, store.Claimed)
+		next := labtest.Rival(r)
 		claim := writing(t, raw, "UPDATE reprise_records SET owner = ?, attempt = 2, fence = fence + 1, revision = revision + 1, "+
 			"lease_until = lease_until + 3600000000 WHERE id = ?", next.Owner[:], r.ID[:])
 		released := make(chan error, 1)
@@ -123,7 +123,7 @@ func TestReleaseWaitsForTheTakeoverOfItsOwner(t *testing.T) {
 		waiting(t, raw)
 		labtest.Must(t, claim.Commit())
 		labtest.Must(t, <-released)
-		wantClaim(t, st, duplicate(r), store.Claimed)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Claimed)
 	})
 }
 
@@ -134,9 +134,9 @@ func TestRenewalDoesNotWaitForARow(t *testing.T) {
 	onSessions(t, func(t *testing.T, params string) {
 		raw := newDatabase(t) + params
 		st := mysqlserver.Store(t, raw)
-		locked, free := request(), request()
-		wantClaim(t, st, locked, store.Claimed)
-		wantClaim(t, st, free, store.Claimed)
+		locked, free := labtest.NewClaim(), labtest.NewClaim()
+		labtest.WantClaim(t, st, locked, store.Claimed)
+		labtest.WantClaim(t, st, free, store.Claimed)
 		other := writing(t, raw, "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", locked.ID[:])
 		batch := []store.RenewRequest{{ID: locked.ID, Owner: locked.Owner, Lease: time.Minute}, {ID: free.ID, Owner: free.Owner, Lease: time.Minute}}
 		for _, want := range []store.RenewStatus{store.RenewBusy, store.Renewed} {
@@ -156,16 +156,16 @@ func TestRenewalDoesNotWaitForARow(t *testing.T) {
 func TestClaimWhoseSnapshotIsLaterThanItsClock(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
-	st, r := mysqlserver.Store(t, raw), request()
-	wantClaim(t, st, request(), store.Claimed) // its statements are prepared
+	st, r := mysqlserver.Store(t, raw), labtest.NewClaim()
+	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed) // its statements are prepared
 	own := mysqlserver.Pool(t, raw, 1)
 	holder := newStore(t, own, reprisemysql.Config{})
-	wantClaim(t, holder, request(), store.Claimed)
+	labtest.WantClaim(t, holder, labtest.NewClaim(), store.Claimed)
 	_, err := own.ExecContext(t.Context(), "LOCK TABLES reprise_records WRITE, reprise_records AS r WRITE")
 	labtest.Must(t, err)
 	answer := make(chan store.ClaimResult, 1)
 	go func() {
-		got, err := st.Claim(t.Context(), duplicate(r))
+		got, err := st.Claim(t.Context(), labtest.Rival(r))
 		if err != nil {
 			t.Error(err)
 		}
@@ -176,7 +176,7 @@ func TestClaimWhoseSnapshotIsLaterThanItsClock(t *testing.T) {
 		n := 0
 		return watch.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND state LIKE 'Waiting for table metadata lock'").Scan(&n) == nil && n > 0
 	})
-	wantClaim(t, holder, r, store.Claimed)
+	labtest.WantClaim(t, holder, r, store.Claimed)
 	labtest.Must(t, holder.Unknown(t.Context(), store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "a time-out"}))
 	_, err = own.ExecContext(t.Context(), "UNLOCK TABLES")
 	labtest.Must(t, err)

@@ -47,10 +47,10 @@ func TestLostStatementsArePreparedAnew(t *testing.T) {
 	}
 	key := func() {
 		t.Helper()
-		r := request()
-		wantClaim(t, st, r, store.Claimed)
-		complete(t, st, r, store.ClaimResult{Attempt: 1, Fence: 1})
-		wantClaim(t, st, duplicate(r), store.Completed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
+		labtest.Must(t, labtest.Complete(t, st, r, body))
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	}
 	key()
 	before := prepared()

@@ -166,24 +166,24 @@ func TestPromotionForgetsWhatTheReplicaLacks(t *testing.T) {
 			if list, err := st.Check(t.Context()); err != nil || findings(list, "semi-sync") != c.found {
 				t.Errorf("findings: %v, %v; want %d about semi-synchronous replication", list, err, c.found)
 			}
-			before := request()
-			wantClaim(t, st, before, store.Claimed)
+			before := labtest.NewClaim()
+			labtest.WantClaim(t, st, before, store.Claimed)
 			labtest.Eventually(t, "the replica has it", func() bool { return p.position(t, p.replica) == p.position(t, p.primary) })
 			p.link.Set(t, servers.Stall)
-			r := request()
+			r := labtest.NewClaim()
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			_, err := st.Claim(ctx, r)
 			if c.acknowledged && err == nil {
-				err = st.Complete(ctx, completion(r, []byte("answer")))
+				err = st.Complete(ctx, labtest.Completion(r, "answer"))
 			}
 			if c.acknowledged != (err == nil) || err != nil && !errors.Is(err, store.ErrUnknown) {
 				t.Fatalf("acknowledged: %v, want %t", err, c.acknowledged)
 			}
 			p.primary.Kill(t)
 			p.promote(t)
-			wantClaim(t, st, duplicate(before), store.InProgress)
-			wantClaim(t, st, duplicate(r), store.Claimed)
+			labtest.WantClaim(t, st, labtest.Rival(before), store.InProgress)
+			labtest.WantClaim(t, st, labtest.Rival(r), store.Claimed)
 		})
 	}
 }
@@ -217,15 +217,15 @@ func TestDemotedPrimaryIsLeft(t *testing.T) {
 func TestDemotedPrimaryIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	st, r := mysqlserver.Store(t, p.service), request()
+	st, r := mysqlserver.Store(t, p.service), labtest.NewClaim()
 	r.AtMostOnce, r.Lease = true, time.Millisecond
-	wantClaim(t, st, r, store.Claimed)
-	labtest.Eventually(t, "its lease ends", func() bool { return wantClaim(t, st, duplicate(r), store.Lapsed).Outcome == store.Lapsed })
+	labtest.WantClaim(t, st, r, store.Claimed)
+	labtest.Eventually(t, "its lease ends", func() bool { return labtest.WantClaim(t, st, labtest.Rival(r), store.Lapsed).Outcome == store.Lapsed })
 	mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
 	labtest.Eventually(t, "the replica has it", func() bool { return p.position(t, p.replica) == p.position(t, p.primary) })
 	p.promote(t)
-	labtest.Must(t, mysqlserver.Store(t, p.onPromoted()).Complete(t.Context(), completion(r, []byte("answer"))))
-	wantClaim(t, st, duplicate(r), store.Completed)
+	labtest.Must(t, mysqlserver.Store(t, p.onPromoted()).Complete(t.Context(), labtest.Completion(r, "answer")))
+	labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 }
 
 // TestReplicaDoesNotSettleACommit: it may have received the transaction and not executed
@@ -233,22 +233,22 @@ func TestDemotedPrimaryIsNotBelieved(t *testing.T) {
 func TestReplicaDoesNotSettleACommit(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	var attempts []*attempt
+	var attempts []*labtest.Attempt
 	for _, raw := range []string{p.service, p.front.URL(p.raw)} { // read_only does not bind root
-		a := begin(t, transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{}), request())
-		a.exec(t)
+		a := begin(t, transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{}), labtest.NewClaim())
+		a.Effect(t)
 		attempts = append(attempts, a)
 	}
 	p.onReplica(t, "STOP SLAVE SQL_THREAD")
 	p.front.Retarget(p.replica.Addr())
 	for _, a := range attempts {
 		p.front.On(commitText, servers.LoseReply)
-		labtest.Want(t, "complete", a.complete(t), store.ErrUnknown)
+		labtest.Want(t, "complete", a.End(t), store.ErrUnknown)
 	}
 	p.onReplica(t, "START SLAVE SQL_THREAD")
 	p.promote(t)
 	for _, a := range attempts {
-		wantClaim(t, a, duplicate(a.ClaimRequest), store.Completed)
+		labtest.WantClaim(t, a, labtest.Rival(a.ClaimRequest), store.Completed)
 	}
 }
 
@@ -260,9 +260,9 @@ func TestCommitOfADemotedPrimaryIsNotApplied(t *testing.T) {
 	db := wrapped(t, asService(t, raw), true, func(conn *net.TCPConn) net.Conn {
 		return &beforeCommit{conn, func() { mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 1") }}
 	})
-	a := begin(t, transactional(t, db, reprisemysql.Config{}), request())
-	a.exec(t)
-	labtest.Want(t, "complete", a.complete(t), store.ErrNotApplied)
+	a := begin(t, transactional(t, db, reprisemysql.Config{}), labtest.NewClaim())
+	a.Effect(t)
+	labtest.Want(t, "complete", a.End(t), store.ErrNotApplied)
 	wantEffects(t, raw, 0)
 }
 
@@ -299,7 +299,7 @@ func TestKilledWaitForAReplica(t *testing.T) {
 	for statement, want := range map[string]error{"KILL CONNECTION ?": store.ErrUnknown, "KILL QUERY ?": nil} {
 		done := make(chan error, 1)
 		go func() {
-			_, err := st.Claim(context.WithoutCancel(t.Context()), request())
+			_, err := st.Claim(context.WithoutCancel(t.Context()), labtest.NewClaim())
 			done <- err
 		}()
 		var session int

@@ -24,7 +24,7 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 	for _, action := range []servers.Action{servers.LoseReply, servers.LoseRequest, servers.CutAfter} {
 		lost := func(what, match string, want error, operation func() error) {
 			t.Helper()
-			wantClaim(t, st, request(), store.Claimed) // there is a connection
+			labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed) // there is a connection
 			done := proxy.On(match, action)
 			if err := operation(); !errors.Is(err, want) {
 				t.Errorf("action %d, %s: %v, want %v", action, what, err, want)
@@ -41,9 +41,9 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 				}
 				return write
 			}
-			r := request()
+			r := labtest.NewClaim()
 			if read { // only where there is a record is it read
-				wantClaim(t, st, r, store.Claimed)
+				labtest.WantClaim(t, st, r, store.Claimed)
 			}
 			var granted store.ClaimResult
 			lost("claim", match("INSERT INTO"), want, func() (err error) {
@@ -53,7 +53,7 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 			if granted.Outcome != store.Claimed || granted.Attempt != 1 {
 				t.Errorf("the repeated claim: %v, attempt %d", granted.Outcome, granted.Attempt)
 			}
-			wantClaim(t, witness, duplicate(r), store.InProgress)
+			labtest.WantClaim(t, witness, labtest.Rival(r), store.InProgress)
 			lost("renew", match("\x03UPDATE"), want, func() error {
 				statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
 				if err == nil && statuses[0] != store.Renewed {
@@ -62,23 +62,23 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 				return err
 			})
 			if read {
-				labtest.Must(t, st.Complete(t.Context(), completion(r, []byte("answer"))))
+				labtest.Must(t, st.Complete(t.Context(), labtest.Completion(r, "answer")))
 			}
 			lost("complete", match("\x03UPDATE"), want, func() error {
-				return st.Complete(t.Context(), completion(r, []byte("answer")))
+				return st.Complete(t.Context(), labtest.Completion(r, "answer"))
 			})
-			if got := wantClaim(t, witness, duplicate(r), store.Completed); string(got.Payload) != "answer" {
+			if got := labtest.WantClaim(t, witness, labtest.Rival(r), store.Completed); string(got.Payload) != "answer" {
 				t.Errorf("replayed %q", got.Payload)
 			}
-			released, unknown := request(), request()
-			wantClaim(t, st, released, store.Claimed)
+			released, unknown := labtest.NewClaim(), labtest.NewClaim()
+			labtest.WantClaim(t, st, released, store.Claimed)
 			lost("release", match("\x03UPDATE"), want, func() error { return st.Release(t.Context(), released.ID, released.Owner) })
-			wantClaim(t, witness, duplicate(released), store.Claimed)
-			wantClaim(t, st, unknown, store.Claimed)
+			labtest.WantClaim(t, witness, labtest.Rival(released), store.Claimed)
+			labtest.WantClaim(t, st, unknown, store.Claimed)
 			lost("unknown", match("\x03UPDATE"), want, func() error {
 				return st.Unknown(t.Context(), store.UnknownRequest{ID: unknown.ID, Owner: unknown.Owner, Reason: "the bank timed out"})
 			})
-			wantClaim(t, witness, duplicate(unknown), store.Lapsed)
+			labtest.WantClaim(t, witness, labtest.Rival(unknown), store.Lapsed)
 		}
 	}
 }
@@ -90,9 +90,9 @@ func TestClaimThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	server := servers.StartMariaDB(t)
 	raw := mysqlserver.New(t, server)
 	st := mysqlserver.Store(t, raw)
-	wantClaim(t, st, request(), store.Claimed) // there is a connection
+	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed) // there is a connection
 	end := blockCommits(t, raw)
-	r := request()
+	r := labtest.NewClaim()
 	for range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		if got, err := st.Claim(ctx, r); !errors.Is(err, store.ErrUnknown) {
@@ -101,8 +101,8 @@ func TestClaimThatIsStillOnItsWayIsUnknown(t *testing.T) {
 		cancel()
 	}
 	end()
-	if got := wantClaim(t, st, r, store.Claimed); got.Attempt != 1 {
+	if got := labtest.WantClaim(t, st, r, store.Claimed); got.Attempt != 1 {
 		t.Errorf("attempt %d", got.Attempt)
 	}
-	wantClaim(t, st, duplicate(r), store.InProgress)
+	labtest.WantClaim(t, st, labtest.Rival(r), store.InProgress)
 }

@@ -30,9 +30,9 @@ func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
 	const ended = 500
 	var last store.ClaimRequest
 	for range ended {
-		last = request()
+		last = labtest.NewClaim()
 		last.Lease, last.Policy = time.Millisecond, store.Policy{Retention: time.Millisecond}
-		wantClaim(t, leased, last, store.Claimed)
+		labtest.WantClaim(t, leased, last, store.Claimed)
 	}
 	time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the records end
 	writing(t, raw, "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", last.ID[:])
@@ -40,7 +40,7 @@ func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
 	for range 8 {
 		claims.Go(func() {
 			for range 50 {
-				if got, err := leased.Claim(t.Context(), request()); err != nil || got.Outcome != store.Claimed {
+				if got, err := leased.Claim(t.Context(), labtest.NewClaim()); err != nil || got.Outcome != store.Claimed {
 					t.Errorf("%v, %v", got.Outcome, err)
 				}
 			}
@@ -69,7 +69,7 @@ func TestFewRecordsOfManyWriters(t *testing.T) {
 		for n := range 24 {
 			writers.Go(func() {
 				for i := range 30 {
-					r := request()
+					r := labtest.NewClaim()
 					r.ID = store.ID{byte(i % 3)}
 					st := stores[n%2]
 					got, err := st.Claim(t.Context(), r)
@@ -95,12 +95,12 @@ func TestRowLockedByAnotherIsALostRace(t *testing.T) {
 	database := newDatabase(t)
 	raw := database + "?innodb_lock_wait_timeout=1"
 	st := mysqlserver.Store(t, raw)
-	r := request()
-	wantClaim(t, st, r, store.Claimed)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, st, r, store.Claimed)
 	tx := writing(t, raw, "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:])
 	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a lock is waited for longer
 	defer cancel()
-	if got, err := mysqlserver.Store(t, database).Claim(patient, duplicate(r)); err != nil || got.Outcome != store.InProgress {
+	if got, err := mysqlserver.Store(t, database).Claim(patient, labtest.Rival(r)); err != nil || got.Outcome != store.InProgress {
 		t.Errorf("%v, %v; want InProgress", got.Outcome, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -111,7 +111,7 @@ func TestRowLockedByAnotherIsALostRace(t *testing.T) {
 	time.Sleep(1500 * time.Millisecond) //nolint:forbidigo // longer than a lock wait: 1205
 	labtest.Must(t, tx.Rollback())
 	labtest.Must(t, <-released)
-	wantClaim(t, st, duplicate(r), store.Claimed)
+	labtest.WantClaim(t, st, labtest.Rival(r), store.Claimed)
 }
 
 // TestSessionsWithoutTheServersTimeAreRefused: a fixed timestamp would end no lease, or
@@ -120,7 +120,7 @@ func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
 	for _, params := range []string{"?timestamp=1000000000", "?autocommit=0", "?tx_isolation='READ-UNCOMMITTED'"} {
-		if got, err := mysqlserver.Store(t, raw+params).Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
+		if got, err := mysqlserver.Store(t, raw+params).Claim(t.Context(), labtest.NewClaim()); !errors.Is(err, store.ErrMisconfigured) {
 			t.Errorf("%s: %v, %v; want ErrMisconfigured", params, got.Outcome, err)
 		}
 		_, err := reprisemysql.Open(t.Context(), mysqlserver.Pool(t, raw+params, 0), reprisemysql.Config{})
@@ -140,7 +140,7 @@ func TestOpenTransactionOfThePoolIsRefused(t *testing.T) {
 		}
 	}
 	st := newStore(t, db, reprisemysql.Config{})
-	if got, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
+	if got, err := st.Claim(t.Context(), labtest.NewClaim()); !errors.Is(err, store.ErrMisconfigured) {
 		t.Errorf("%v, %v; want ErrMisconfigured", got.Outcome, err)
 	}
 }
@@ -150,16 +150,16 @@ func TestNoModeTruncates(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t) + "?sql_mode=''&charset=latin1"
 	st := mysqlserver.Store(t, raw)
-	r := request()
+	r := labtest.NewClaim()
 	r.Label, r.Description = strings.Repeat("l", store.MaxLabel), strings.Repeat("d", 255)
 	for i := range r.Fingerprint {
 		r.Fingerprint[i] = byte(0xf0 + i) // not UTF-8, with zeros at the end of the owner
 	}
 	r.Owner[15], r.ID[31] = 0, 0
-	wantClaim(t, st, r, store.Claimed)
+	labtest.WantClaim(t, st, r, store.Claimed)
 	payload := []byte(strings.Repeat("\x00\xff'\\\"", 1<<18))
-	labtest.Must(t, st.Complete(t.Context(), completion(r, payload)))
-	if got := wantClaim(t, st, duplicate(r), store.Completed); !bytes.Equal(got.Payload, payload) {
+	labtest.Must(t, st.Complete(t.Context(), labtest.Completion(r, string(payload))))
+	if got := labtest.WantClaim(t, st, labtest.Rival(r), store.Completed); !bytes.Equal(got.Payload, payload) {
 		t.Errorf("a payload of %d bytes came back with %d", len(payload), len(got.Payload))
 	}
 	got, err := st.Inspect(t.Context(), r.ID)
@@ -176,14 +176,14 @@ func TestPayloadLargerThanAPacketIsFull(t *testing.T) {
 	for _, params := range []string{"", "?interpolateParams=false", "?maxAllowedPacket=0"} {
 		raw := withEffects(t, server) + params
 		large := make([]byte, 3<<20)
-		st, r := mysqlserver.Store(t, raw), request()
-		wantClaim(t, st, r, store.Claimed)
-		labtest.Want(t, params, st.Complete(t.Context(), completion(r, large)), store.ErrFull)
-		if err := st.Complete(t.Context(), completion(r, []byte("small"))); err != nil {
+		st, r := mysqlserver.Store(t, raw), labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
+		labtest.Want(t, params, st.Complete(t.Context(), labtest.Completion(r, string(large))), store.ErrFull)
+		if err := st.Complete(t.Context(), labtest.Completion(r, "small")); err != nil {
 			t.Errorf("%s: %v", params, err)
 		}
-		a := begin(t, labtest.NewTxStore(st), request())
-		labtest.Want(t, params+"with effects", a.Complete(t.Context(), completion(a.ClaimRequest, large)), store.ErrNotApplied)
+		a := begin(t, labtest.NewTxStore(st), labtest.NewClaim())
+		labtest.Want(t, params+"with effects", a.Complete(t.Context(), labtest.Completion(a.ClaimRequest, string(large))), store.ErrNotApplied)
 	}
 }
 
@@ -194,20 +194,20 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	server := servers.StartMariaDB(t)
 	db := mysqlserver.Pool(t, asService(t, withEffects(t, server)), 0)
 	st := newStore(t, db, reprisemysql.Config{})
-	r := request()
-	wantClaim(t, st, r, store.Claimed)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, st, r, store.Claimed)
 	mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 1")
-	if got, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrUnavailable) {
+	if got, err := st.Claim(t.Context(), labtest.NewClaim()); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("%v, %v; want ErrUnavailable", got.Outcome, err)
 	}
 	if n := db.Stats().OpenConnections; n != 0 {
 		t.Errorf("%d connections are open", n)
 	}
-	labtest.Want(t, "complete", st.Complete(t.Context(), completion(r, nil)), store.ErrUnavailable)
+	labtest.Want(t, "complete", st.Complete(t.Context(), labtest.Completion(r, "")), store.ErrUnavailable)
 	_, err := reprisemysql.Open(t.Context(), db, reprisemysql.Config{})
 	labtest.Want(t, "Open", err, store.ErrMisconfigured)
 	mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 0")
-	labtest.Must(t, st.Complete(t.Context(), completion(r, nil)))
+	labtest.Must(t, st.Complete(t.Context(), labtest.Completion(r, "")))
 }
 
 // TestFullServerIsFull: and a completed record stays.
@@ -216,9 +216,9 @@ func TestFullServerIsFull(t *testing.T) {
 	server := servers.StartMariaDB(t)
 	raw := mysqlserver.New(t, server)
 	st := mysqlserver.Store(t, raw)
-	done := request()
-	wantClaim(t, st, done, store.Claimed)
-	labtest.Must(t, st.Complete(t.Context(), completion(done, []byte("answer"))))
+	done := labtest.NewClaim()
+	labtest.WantClaim(t, st, done, store.Claimed)
+	labtest.Must(t, st.Complete(t.Context(), labtest.Completion(done, "answer")))
 	// A table in memory is full after some records, by the same error as that on a disk.
 	mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records DROP COLUMN payload")
 	mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records ADD COLUMN payload VARBINARY(60), MAX_ROWS = 10, ENGINE = MEMORY")
@@ -229,7 +229,7 @@ func TestFullServerIsFull(t *testing.T) {
 	mysqlserver.Exec(t, raw, "SET STATEMENT max_heap_table_size = 16384 FOR ALTER TABLE reprise_records ENGINE = MEMORY")
 	var err error
 	for n := 0; n < 5000 && err == nil; n++ {
-		_, err = st.Claim(t.Context(), request())
+		_, err = st.Claim(t.Context(), labtest.NewClaim())
 	}
 	if !errors.Is(err, store.ErrFull) {
 		t.Errorf("%v, want ErrFull", err)
@@ -259,14 +259,14 @@ func TestPurgeIsBoundedByBytes(t *testing.T) {
 	st := mysqlserver.Store(t, raw)
 	const large = 40
 	for n := range large + 1 {
-		r := request()
+		r := labtest.NewClaim()
 		r.Policy = store.Policy{Retention: time.Millisecond}
-		wantClaim(t, st, r, store.Claimed)
+		labtest.WantClaim(t, st, r, store.Claimed)
 		size := 1 << 20
 		if n == large/2 {
 			size = 20 << 20
 		}
-		labtest.Must(t, st.Complete(t.Context(), completion(r, make([]byte, size))))
+		labtest.Must(t, st.Complete(t.Context(), labtest.Completion(r, strings.Repeat("x", size))))
 	}
 	mysqlserver.Exec(t, raw, "UPDATE reprise_records SET valid_until = 0, due_at = revision WHERE state = 2")
 	mysqlserver.Exec(t, raw, "FLUSH BINARY LOGS")

@@ -32,18 +32,18 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 		"BEGIN":              {"BEGIN", second}, // commits implicitly
 		"CREATE TABLE":       {"CREATE TABLE other (n INT)", second},
 	} {
-		a := begin(t, st, request())
-		a.exec(t, statements...)
-		labtest.Want(t, name, a.complete(t), store.ErrMisconfigured)
-		wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
+		a := begin(t, st, labtest.NewClaim())
+		a.Effect(t, statements...)
+		labtest.Want(t, name, a.End(t), store.ErrMisconfigured)
+		labtest.WantClaim(t, st, labtest.Rival(a.ClaimRequest), store.Lapsed)
 	}
 	if n := count(t, raw, "SELECT COUNT(*) FROM effects WHERE name = 'second'"); n != 0 {
 		t.Errorf("%d effects were committed that followed the end", n)
 	}
 	mysqlserver.Exec(t, raw, "DELETE FROM effects")
-	a := begin(t, st, request()) // nothing of it is left on the connection
-	a.exec(t, "SAVEPOINT own", second, "ROLLBACK TO own")
-	labtest.Must(t, a.complete(t))
+	a := begin(t, st, labtest.NewClaim()) // nothing of it is left on the connection
+	a.Effect(t, "SAVEPOINT own", second, "ROLLBACK TO own")
+	labtest.Must(t, a.End(t))
 	wantEffects(t, raw, 1)
 }
 
@@ -64,8 +64,8 @@ func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
 	mysqlserver.Exec(t, raw, "INSERT INTO accounts VALUES (1, 0), (2, 0)")
 	mysqlserver.Exec(t, raw, "INSERT INTO accounts SELECT seq, 0 FROM seq_100_to_200")
 	const add = "UPDATE accounts SET n = n + 1 WHERE id = ?"
-	a := begin(t, transactional(t, db, reprisemysql.Config{}), request())
-	labtest.Exec(t, a.tx, add, 1)
+	a := begin(t, transactional(t, db, reprisemysql.Config{}), labtest.NewClaim())
+	labtest.Exec(t, a.Tx, add, 1)
 	other, err := db.BeginTx(t.Context(), nil)
 	labtest.Must(t, err)
 	// The server ends the transaction that wrote less.
@@ -77,17 +77,17 @@ func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
 		_, err := other.ExecContext(t.Context(), add, 1)
 		done <- err
 	}()
-	_, lost := a.tx.ExecContext(t.Context(), add, 2)
+	_, lost := a.Tx.ExecContext(t.Context(), add, 2)
 	if err := <-done; err != nil || lost == nil {
 		t.Fatalf("the attempt: %v, the other one: %v; want a deadlock of the attempt", lost, err)
 	}
 	labtest.Must(t, other.Commit())
-	if _, err := a.tx.ExecContext(t.Context(), second); err == nil { // a handler that ignores it
+	if _, err := a.Tx.ExecContext(t.Context(), second); err == nil { // a handler that ignores it
 		t.Error("a statement after the deadlock succeeded")
 	}
-	labtest.Want(t, "complete", a.complete(t), store.ErrNotApplied)
+	labtest.Want(t, "complete", a.End(t), store.ErrNotApplied)
 	wantEffects(t, raw, 0)
-	wantClaim(t, a, duplicate(a.ClaimRequest), store.Claimed)
+	labtest.WantClaim(t, a, labtest.Rival(a.ClaimRequest), store.Claimed)
 }
 
 // TestTransactionThatOutlastsTxTimeoutIsRolledBack: idle, or in a statement, of which the
@@ -97,19 +97,19 @@ func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	raw := newDatabase(t)
 	st := transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{TxTimeout: time.Second})
 	for name, linger := range map[string]string{"idle": "DO 1", "in a statement": "DO SLEEP(60)"} {
-		late := begin(t, st, request())
-		late.exec(t)
+		late := begin(t, st, labtest.NewClaim())
+		late.Effect(t)
 		var locked int
-		labtest.Must(t, late.tx.QueryRowContext(t.Context(), "SELECT MAX(id) FROM effects").Scan(&locked))
+		labtest.Must(t, late.Tx.QueryRowContext(t.Context(), "SELECT MAX(id) FROM effects").Scan(&locked))
 		labtest.Eventually(t, name+": the statements of the handler fail", func() bool {
-			_, err := late.tx.ExecContext(t.Context(), linger)
+			_, err := late.Tx.ExecContext(t.Context(), linger)
 			return err != nil
 		})
 		mysqlserver.Exec(t, raw, "INSERT INTO effects (id, name) VALUES (?, 'other')", locked) // it waits for the row of the attempt
-		labtest.Want(t, name, late.complete(t), store.ErrNotApplied)
-		again := begin(t, st, duplicate(late.ClaimRequest))
-		again.exec(t)
-		labtest.Want(t, name+": the attempt that followed", again.complete(t), nil)
+		labtest.Want(t, name, late.End(t), store.ErrNotApplied)
+		again := begin(t, st, labtest.Rival(late.ClaimRequest))
+		again.Effect(t)
+		labtest.Want(t, name+": the attempt that followed", again.End(t), nil)
 		wantEffects(t, raw, 2)
 		mysqlserver.Exec(t, raw, "DELETE FROM effects")
 	}
@@ -124,10 +124,10 @@ func TestReleaseIsNotFasterThanTheRollbackOfTxTimeout(t *testing.T) {
 	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: time.Second})
 	released := make(chan error)
 	for range 10 {
-		a := begin(t, st, request())
-		a.exec(t)
+		a := begin(t, st, labtest.NewClaim())
+		a.Effect(t)
 		go func() {
-			_, _ = a.tx.ExecContext(t.Context(), "DO SLEEP(1)")
+			_, _ = a.Tx.ExecContext(t.Context(), "DO SLEEP(1)")
 			released <- st.Release(context.WithoutCancel(t.Context()), a.ID, a.Owner)
 		}()
 	}
@@ -161,20 +161,20 @@ func TestSessionIsLentAndRestored(t *testing.T) {
 		}
 		want := read(db, settings)
 		for _, commits := range []bool{true, false} {
-			a := begin(t, st, request())
-			a.exec(t)
-			session := read(a.tx, "SELECT CONNECTION_ID()")
-			before := read(a.tx, "SELECT COUNT(*) FROM effects")
-			if got := read(a.tx, settings); !strings.HasPrefix(got, "OFF 11 11") {
+			a := begin(t, st, labtest.NewClaim())
+			a.Effect(t)
+			session := read(a.Tx, "SELECT CONNECTION_ID()")
+			before := read(a.Tx, "SELECT COUNT(*) FROM effects")
+			if got := read(a.Tx, settings); !strings.HasPrefix(got, "OFF 11 11") {
 				t.Errorf("the session of a handler has %q", got)
 			}
 			mysqlserver.Exec(t, raw, "INSERT INTO effects (name) VALUES ('other')")
-			if after := read(a.tx, "SELECT COUNT(*) FROM effects"); before == after {
+			if after := read(a.Tx, "SELECT COUNT(*) FROM effects"); before == after {
 				t.Errorf("a handler reads %s effects before and after one was committed", after)
 			}
 			end := func() error { return st.Release(t.Context(), a.ID, a.Owner) }
 			if commits {
-				end = func() error { return a.complete(t) }
+				end = func() error { return a.End(t) }
 			}
 			labtest.Must(t, end())
 			var sessions []*sql.Conn

@@ -28,24 +28,22 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 		g := pgOn(labtest.NewPool(t, server.URL(), labtest.SessionParam("statement_timeout", own),
 			labtest.SessionParam("idle_in_transaction_session_timeout", own), labtest.SessionParam("lock_timeout", own)), f.Config)
 		st := g.Transactional(t)
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
 		for name, want := range map[string]string{
 			"statement_timeout": want, "idle_in_transaction_session_timeout": want, "lock_timeout": own,
 		} {
 			var got string
-			if err := pgTx(t, st, r).QueryRow(t.Context(), "SHOW "+name).Scan(&got); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, pgTx(t, st, r).QueryRow(t.Context(), "SHOW "+name).Scan(&got))
 			if got != want {
 				t.Errorf("a session with %s has %s = %s in an attempt, want %s", own, name, got, want)
 			}
 		}
-		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
+		labtest.Must(t, labtest.Complete(t, st, r, "answer"))
 		for _, conn := range g.Pool.AcquireAllIdle(t.Context()) {
 			for name, want := range map[string]string{"statement_timeout": own, "idle_in_transaction_session_timeout": own} {
 				var got string
-				pgWant(t, "show", conn.QueryRow(t.Context(), "SHOW "+name).Scan(&got), nil)
+				labtest.Must(t, conn.QueryRow(t.Context(), "SHOW "+name).Scan(&got))
 				if got != want {
 					t.Errorf("a session with %s has %s = %s after an attempt", own, name, got)
 				}
@@ -119,13 +117,13 @@ func TestPostgresTracerPanics(t *testing.T) {
 		}
 		for n := range 10 {
 			for _, at := range []string{"begin", "commit", "rollback"} {
-				r := pgClaim()
-				pgMustClaim(t, st, r, store.Claimed)
+				r := labtest.NewClaim()
+				labtest.WantClaim(t, st, r, store.Claimed)
 				ctx := st.Bind(t.Context(), r.ID, r.Owner)
 				call := func() { _, _ = reprisepg.Tx(ctx); _, _ = reprisepg.SQLTx(ctx) }
 				if at != "begin" {
 					call()
-					call = func() { _ = st.Complete(t.Context(), pgCompletion(r, "answer")) }
+					call = func() { _ = st.Complete(t.Context(), labtest.Completion(r, "answer")) }
 				}
 				if at == "rollback" {
 					call = func() { _ = st.Release(t.Context(), r.ID, r.Owner) }
@@ -144,9 +142,9 @@ func TestPostgresTracerPanics(t *testing.T) {
 			}
 		}
 		labtest.Eventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 && (db == nil || db.Stats().InUse == 0) })
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
-		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
+		labtest.Must(t, labtest.Complete(t, st, r, "answer"))
 	}
 }
 

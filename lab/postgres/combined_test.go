@@ -46,12 +46,12 @@ func TestPostgresCombines(t *testing.T) {
 		before := statements.count()
 		for range rounds {
 			pgTogether(manyCallers, func(int) {
-				r := pgClaim()
-				if got := pgMustClaim(t, st, r, store.Claimed); got.Attempt != 1 || got.Fence == 0 || got.Remaining <= r.Lease-time.Second || got.Remaining > r.Lease {
+				r := labtest.NewClaim()
+				if got := labtest.WantClaim(t, st, r, store.Claimed); got.Attempt != 1 || got.Fence == 0 || got.Remaining <= r.Lease-time.Second || got.Remaining > r.Lease {
 					t.Errorf("claim answered %+v", got)
 				}
-				pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
-				if got := pgMustClaim(t, st, pgRival(r), store.Completed); string(got.Payload) != pgBody {
+				labtest.Must(t, labtest.Complete(t, st, r, pgBody))
+				if got := labtest.WantClaim(t, st, labtest.Rival(r), store.Completed); string(got.Payload) != pgBody {
 					t.Errorf("replayed %q", got.Payload)
 				}
 				pgWantValidity(t, st, r)
@@ -74,14 +74,14 @@ func TestPostgresCombinedOutcomes(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
 	st := f.Leased(t)
 	large := strings.Repeat("x", 70_000)
-	running, done, big, empty, lapsed, damaged := pgClaim(), pgClaim(), pgClaim(), pgClaim(), pgClaim(), pgClaim()
+	running, done, big, empty, lapsed, damaged := labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim()
 	lapsed.Lease = time.Millisecond
 	for _, r := range []store.ClaimRequest{running, done, big, empty, lapsed, damaged} {
-		pgMustClaim(t, st, r, store.Claimed)
+		labtest.WantClaim(t, st, r, store.Claimed)
 	}
-	pgWant(t, "complete", pgComplete(t, st, done, "answer"), nil)
-	pgWant(t, "complete", pgComplete(t, st, big, large), nil)
-	pgWant(t, "complete", pgComplete(t, st, empty, ""), nil)
+	labtest.Must(t, labtest.Complete(t, st, done, "answer"))
+	labtest.Must(t, labtest.Complete(t, st, big, large))
+	labtest.Must(t, labtest.Complete(t, st, empty, ""))
 	f.corrupt(t, damaged.ID, storetest.UnknownVersion)
 	pgPass(5 * time.Millisecond)
 	claim := func(r store.ClaimRequest, change func(*store.ClaimRequest)) func() string {
@@ -103,21 +103,21 @@ func TestPostgresCombinedOutcomes(t *testing.T) {
 		want string
 		call func() string
 	}{
-		{"in-progress 0 true", claim(pgRival(running), nil)},
-		{"mismatch 0 true", claim(pgRival(running), other)},
+		{"in-progress 0 true", claim(labtest.Rival(running), nil)},
+		{"mismatch 0 true", claim(labtest.Rival(running), other)},
 		{"claimed 0 true", claim(running, nil)},
-		{"completed 6 false", claim(pgRival(done), nil)},
-		{"mismatch 0 true", claim(pgRival(done), other)},
-		{"completed 70000 false", claim(pgRival(big), nil)},
-		{"completed 0 false", claim(pgRival(empty), nil)},
-		{"lapsed 0 true", claim(pgRival(lapsed), func(r *store.ClaimRequest) { r.Takeover = false })},
+		{"completed 6 false", claim(labtest.Rival(done), nil)},
+		{"mismatch 0 true", claim(labtest.Rival(done), other)},
+		{"completed 70000 false", claim(labtest.Rival(big), nil)},
+		{"completed 0 false", claim(labtest.Rival(empty), nil)},
+		{"lapsed 0 true", claim(labtest.Rival(lapsed), func(r *store.ClaimRequest) { r.Takeover = false })},
 		{"claimed 0 true", claim(lapsed, nil)},
-		{"true corrupt", claim(pgRival(damaged), nil)},
+		{"true corrupt", claim(labtest.Rival(damaged), nil)},
 	}
 	for range 5 {
 		pgTogether(manyCallers, func(i int) {
 			if i >= len(kinds) {
-				pgMustClaim(t, st, pgClaim(), store.Claimed)
+				labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
 				return
 			}
 			if got := strings.Replace(kinds[i].call(), "mismatch0", "mismatch 0", 1); normal(got) != normal(kinds[i].want) {
@@ -138,12 +138,12 @@ func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
 	st := f.Leased(t)
 	claims := make([]store.ClaimRequest, manyCallers)
 	for i := range claims {
-		claims[i] = pgClaim()
-		pgMustClaim(t, st, claims[i], store.Claimed)
+		claims[i] = labtest.NewClaim()
+		labtest.WantClaim(t, st, claims[i], store.Claimed)
 	}
 	held := func(i int) bool { return i%4 == 0 }
 	holder, err := f.Pool.Begin(t.Context())
-	pgWant(t, "begin", err, nil)
+	labtest.Must(t, err)
 	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
 	var waiting, others sync.WaitGroup
 	for i := range claims {
@@ -166,7 +166,7 @@ func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
 		go func() {
 			defer done.Done()
 			<-start
-			if err := pgComplete(t, st, claims[i], "answer"); err != nil {
+			if err := labtest.Complete(t, st, claims[i], "answer"); err != nil {
 				t.Errorf("complete of a row that is held (%t): %v", held(i), err)
 			}
 		}()
@@ -179,7 +179,7 @@ func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the others are held up")
 	}
-	pgWant(t, "rollback", holder.Rollback(t.Context()), nil)
+	labtest.Must(t, holder.Rollback(t.Context()))
 	waiting.Wait()
 }
 
@@ -200,11 +200,11 @@ func TestPostgresPreparedGivesUp(t *testing.T) {
 		st := pooled.Leased(t)
 		for range 5 {
 			pgTogether(manyCallers, func(int) {
-				r := pgClaim()
-				pgMustClaim(t, st, r, store.Claimed)
-				pgMustClaim(t, st, pgRival(r), store.InProgress)
-				pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
-				pgMustClaim(t, st, pgRival(r), store.Completed)
+				r := labtest.NewClaim()
+				labtest.WantClaim(t, st, r, store.Claimed)
+				labtest.WantClaim(t, st, labtest.Rival(r), store.InProgress)
+				labtest.Must(t, labtest.Complete(t, st, r, pgBody))
+				labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 			})
 		}
 		keeps := !slices.Contains([]string{"", "0"}, bouncer.Setting(t, "max_prepared_statements"))

@@ -40,9 +40,9 @@ func newPgCut(t *testing.T, server *servers.PostgresServer, options ...labtest.P
 // begin claims through the proxy and leaves an effect.
 func (c *pgCut) begin(t *testing.T, through *labtest.TxStore) store.ClaimRequest {
 	t.Helper()
-	r := pgClaim()
-	pgMustClaim(t, through, r, store.Claimed)
-	pgWant(t, "insert", pgExecTx(through.Bind(t.Context(), r.ID, r.Owner), c.insertion(), r.Owner[:]), nil)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, through, r, store.Claimed)
+	labtest.Must(t, pgExecTx(through.Bind(t.Context(), r.ID, r.Owner), c.insertion(), r.Owner[:]))
 	return r
 }
 
@@ -90,7 +90,7 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 			for range 5 {
 				r := c.begin(t, cut)
 				c.proxy.On("COMMIT", test.action)
-				err := pgComplete(t, cut, r, "answer")
+				err := labtest.Complete(t, cut, r, "answer")
 				c.judge(t, r, err)
 				if !pgIsOneOf(err, test.want) {
 					t.Errorf("%s: complete answered %v, want one of %v", test.name, err, test.want)
@@ -102,22 +102,22 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		r := c.begin(t, c.cut)
 		c.proxy.On("COMMIT", servers.LoseReply)
 		c.proxy.On("SET revision = revision + 1", servers.LoseRequest)
-		err := pgComplete(t, c.cut, r, "answer")
+		err := labtest.Complete(t, c.cut, r, "answer")
 		c.judge(t, r, err)
-		pgWant(t, "complete", err, store.ErrUnknown)
-		pgMustClaim(t, c.store, pgRival(r), store.Completed) // the retry finds out
+		labtest.Want(t, "complete", err, store.ErrUnknown)
+		labtest.WantClaim(t, c.store, labtest.Rival(r), store.Completed) // the retry finds out
 	})
 	t.Run("and the record is not free", func(t *testing.T) {
 		r := c.begin(t, c.cut)
 		holder, err := c.Pool.Begin(t.Context())
-		pgWant(t, "begin", err, nil)
+		labtest.Must(t, err)
 		c.proxy.On("COMMIT", servers.LoseRequest)
 		_, err = holder.Exec(t.Context(), "SELECT 1 FROM "+c.records()+" WHERE id = $1 FOR UPDATE", r.ID[:])
-		pgWant(t, "the lock", err, nil)
+		labtest.Must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		pgWant(t, "complete", c.cut.Complete(ctx, pgCompletion(r, "answer")), store.ErrUnknown)
-		pgWant(t, "rollback", holder.Rollback(t.Context()), nil)
+		labtest.Want(t, "complete", c.cut.Complete(ctx, labtest.Completion(r, "answer")), store.ErrUnknown)
+		labtest.Must(t, holder.Rollback(t.Context()))
 		if c.applied(t, r) {
 			t.Error("it was applied")
 		}
@@ -127,9 +127,9 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		c.proxy.Set(t, servers.Swallow)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		pgWant(t, "complete", c.cut.Complete(ctx, pgCompletion(r, "answer")), store.ErrUnknown)
+		labtest.Want(t, "complete", c.cut.Complete(ctx, labtest.Completion(r, "answer")), store.ErrUnknown)
 		c.proxy.Set(t, servers.Forward)
-		pgMustClaim(t, c.store, pgRival(r), store.InProgress) // it keeps its lease
+		labtest.WantClaim(t, c.store, labtest.Rival(r), store.InProgress) // it keeps its lease
 		if c.applied(t, r) {
 			t.Error("it was applied")
 		}
@@ -137,13 +137,13 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 	t.Run("and another attempt has the record", func(t *testing.T) {
 		r := c.begin(t, c.cut)
 		c.exec(t, c.pgDamage("lease_until = "+pgNow), r.ID[:])
-		rival := pgRival(r)
-		pgMustClaim(t, c.store, rival, store.Claimed)
+		rival := labtest.Rival(r)
+		labtest.WantClaim(t, c.store, rival, store.Claimed)
 		c.proxy.On("COMMIT", servers.LoseRequest)
-		err := pgComplete(t, c.cut, r, "answer")
+		err := labtest.Complete(t, c.cut, r, "answer")
 		c.judge(t, r, err)
-		pgWant(t, "complete", err, store.ErrUnknown)
-		pgWant(t, "complete of the rival", pgComplete(t, c.store, rival, "of the rival"), nil)
+		labtest.Want(t, "complete", err, store.ErrUnknown)
+		labtest.Must(t, labtest.Complete(t, c.store, rival, "of the rival"))
 	})
 }
 
@@ -168,7 +168,7 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	standby.AwaitSynchronous(t)
 
 	r := c.begin(t, c.cut)
-	pgWant(t, "complete with the standby there", pgComplete(t, c.cut, r, "answer"), nil)
+	labtest.Must(t, labtest.Complete(t, c.cut, r, "answer"))
 
 	// The observer's resources are made before the standby is cut off; from then on no
 	// commit returns.
@@ -179,16 +179,16 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	for i, action := range []servers.Action{servers.Pass, servers.Silence} {
 		c.proxy.On("COMMIT", action)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
-		answers[i] = c.cut.Complete(ctx, pgCompletion(held[i], "answer"))
+		answers[i] = c.cut.Complete(ctx, labtest.Completion(held[i], "answer"))
 		cancel()
-		pgWant(t, "complete that no standby confirms", answers[i], store.ErrUnknown)
+		labtest.Want(t, "complete that no standby confirms", answers[i], store.ErrUnknown)
 	}
 	standby.Link.Set(t, servers.Forward)
 	standby.AwaitSynchronous(t)
 	for i, r := range held {
 		labtest.Eventually(t, "the record is visible", func() bool { return c.applied(t, r) })
 		c.judge(t, r, answers[i])
-		pgMustClaim(t, c.store, pgRival(r), store.Completed)
+		labtest.WantClaim(t, c.store, labtest.Rival(r), store.Completed)
 	}
 }
 
@@ -203,11 +203,11 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	f.Config.TxTimeout = 10 * time.Minute
 	leased, transactional := f.Leased(t), f.Transactional(t)
 	throughSQL, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), pgObserve, labtest.SessionParam("application_name", name)), f.Config)
-	pgWant(t, "NewSQL", err, nil)
+	labtest.Must(t, err)
 	witness := labtest.NewPool(t, server.URL())
-	running, attempt := pgClaim(), pgClaim()
-	pgMustClaim(t, leased, running, store.Claimed)
-	pgMustClaim(t, transactional, attempt, store.Claimed)
+	running, attempt := labtest.NewClaim(), labtest.NewClaim()
+	labtest.WantClaim(t, leased, running, store.Claimed)
+	labtest.WantClaim(t, transactional, attempt, store.Claimed)
 	server.Set(t, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(t)
 	standby.Link.Set(t, servers.Stall)
@@ -230,27 +230,29 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 			f.cancelWaits(t, witness, name)
 		}
 	}
-	another := pgClaim()
+	another := labtest.NewClaim()
 	cancelled("claim", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
 	cancelled("claim again", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
-	cancelled("claim through database/sql", func(ctx context.Context) error { _, err := throughSQL.Claim(ctx, pgClaim()); return err })
+	cancelled("claim through database/sql", func(ctx context.Context) error { _, err := throughSQL.Claim(ctx, labtest.NewClaim()); return err })
 	cancelled("renew", func(ctx context.Context) error {
 		_, err := leased.Renew(ctx, []store.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
 		return err
 	})
-	complete := func(ctx context.Context) error { return leased.Complete(ctx, pgCompletion(running, "answer")) }
+	complete := func(ctx context.Context) error { return leased.Complete(ctx, labtest.Completion(running, "answer")) }
 	cancelled("complete", complete)
 	cancelled("complete again", complete)
-	commit := func(ctx context.Context) error { return transactional.Complete(ctx, pgCompletion(attempt, "answer")) }
+	commit := func(ctx context.Context) error {
+		return transactional.Complete(ctx, labtest.Completion(attempt, "answer"))
+	}
 	tx := pgTx(t, transactional, attempt)
 	_, err = tx.Exec(t.Context(), "SELECT 1")
-	pgWant(t, "the handler", err, nil)
+	labtest.Must(t, err)
 	cancelled("commit", commit)
 
 	standby.Link.Set(t, servers.Forward)
 	standby.AwaitSynchronous(t)
-	pgWant(t, "complete with the standby there", complete(t.Context()), nil)
-	pgMustClaim(t, leased, pgRival(attempt), store.Completed) // which is what the retry gets
+	labtest.Must(t, complete(t.Context()))
+	labtest.WantClaim(t, leased, labtest.Rival(attempt), store.Completed) // which is what the retry gets
 }
 
 // cancelWaits cancels whatever waits for the standby now, of the sessions of a name.
@@ -269,34 +271,34 @@ func TestPostgresPromotion(t *testing.T) {
 	st := f.Transactional(t)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
 	standby := server.StartStandby(t)
-	done, open := pgClaim(), pgClaim()
-	pgMustClaim(t, st, done, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, st, done, "answer"), nil)
-	pgMustClaim(t, st, open, store.Claimed)
+	done, open := labtest.NewClaim(), labtest.NewClaim()
+	labtest.WantClaim(t, st, done, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, st, done, "answer"))
+	labtest.WantClaim(t, st, open, store.Claimed)
 	pgTx(t, st, open)
 
 	after := pgOn(labtest.NewPool(t, standby.URL()), f.Config)
 	labtest.Eventually(t, "the standby has the record", func() bool {
 		return pgValue[int](t, after.Pool, "SELECT count(*) FROM "+f.records()) == 2
 	})
-	_, err := after.Transactional(t).Claim(t.Context(), pgRival(done))
-	pgWant(t, "claim on a standby", err, store.ErrUnavailable)
-	_, err = after.Leased(t).Claim(t.Context(), pgRival(done))
-	pgWant(t, "leased claim on a standby", err, store.ErrUnavailable)
+	_, err := after.Transactional(t).Claim(t.Context(), labtest.Rival(done))
+	labtest.Want(t, "claim on a standby", err, store.ErrUnavailable)
+	_, err = after.Leased(t).Claim(t.Context(), labtest.Rival(done))
+	labtest.Want(t, "leased claim on a standby", err, store.ErrUnavailable)
 
 	server.Kill(t)
 	standby.Promote(t)
 	after.Pool.Reset()
-	if err := pgComplete(t, st, open, "lost"); !errors.Is(err, store.ErrNotApplied) && !errors.Is(err, store.ErrUnknown) {
+	if err := labtest.Complete(t, st, open, "lost"); !errors.Is(err, store.ErrNotApplied) && !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("complete on a dead primary: %v", err)
 	}
 	promoted := after.Transactional(t)
-	if got := pgMustClaim(t, promoted, pgRival(done), store.Completed); string(got.Payload) != "answer" {
+	if got := labtest.WantClaim(t, promoted, labtest.Rival(done), store.Completed); string(got.Payload) != "answer" {
 		t.Errorf("replayed %q", got.Payload)
 	}
-	retry := pgRival(open)
+	retry := labtest.Rival(open)
 	f.Pool = after.Pool
 	f.exec(t, f.pgDamage("lease_until = "+pgNow), open.ID[:])
-	pgMustClaim(t, promoted, retry, store.Claimed)
-	pgWant(t, "complete on the new primary", pgComplete(t, promoted, retry, "answer"), nil)
+	labtest.WantClaim(t, promoted, retry, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, promoted, retry, "answer"))
 }

@@ -46,8 +46,8 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 	} {
 		rows, asked := make(map[store.ID]pgRow), make(map[store.ID]bool)
 		for _, r := range pgRows() { // each twice; one of them is another operation's
-			rows[pgClaim().ID] = r
-			id := pgClaim().ID
+			rows[labtest.NewClaim().ID] = r
+			id := labtest.NewClaim().ID
 			rows[id], asked[id] = r, true
 		}
 		f.pgUndone(t, name, func(tx pgx.Tx) error {
@@ -94,7 +94,7 @@ func TestPostgresConditionsOfUpkeep(t *testing.T) {
 		var ids, owners [][]byte
 		var leases []int64
 		for _, r := range pgRows() {
-			id := pgClaim().ID
+			id := labtest.NewClaim().ID
 			rows[id] = r
 			ids, owners, leases = append(ids, id[:]), append(owners, []byte(pgOwner)), append(leases, 1000)
 		}
@@ -183,15 +183,15 @@ func TestPostgresLimitOfTheLook(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3), statements.option)
 	limit := f.statements(t, statements)["limit of the look"]
 	conn, err := f.Pool.Acquire(t.Context())
-	pgWant(t, "acquire", err, nil)
+	labtest.Must(t, err)
 	defer conn.Release()
 	show := func() (value string) {
-		pgWant(t, "show", conn.QueryRow(t.Context(), "SHOW lock_timeout").Scan(&value), nil)
+		labtest.Must(t, conn.QueryRow(t.Context(), "SHOW lock_timeout").Scan(&value))
 		return value
 	}
 	for own, want := range map[string]string{"0": "2s", "150ms": "150ms", "2s": "2s", "1min": "2s"} {
 		_, err := conn.Exec(t.Context(), "SET lock_timeout = '"+own+"'")
-		pgWant(t, "set", err, nil)
+		labtest.Must(t, err)
 		err = pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
 			_, err := tx.Exec(t.Context(), limit, "2000ms")
 			if got := show(); got != want {
@@ -199,11 +199,11 @@ func TestPostgresLimitOfTheLook(t *testing.T) {
 			}
 			return err
 		})
-		pgWant(t, "look", err, nil)
+		labtest.Must(t, err)
 		if got := show(); got != own {
 			t.Errorf("a session with %s has %s afterwards", own, got)
 		}
 	}
 	_, err = conn.Exec(t.Context(), "RESET lock_timeout")
-	pgWant(t, "reset", err, nil)
+	labtest.Must(t, err)
 }

@@ -27,15 +27,15 @@ func TestPostgresReplayWritesNothing(t *testing.T) {
 	server := servers.StartPostgres(t, "wal_level=minimal", "max_wal_senders=0", "autovacuum=off", "checkpoint_timeout=1d")
 	f := pgSetup(t, server)
 	leased := f.Leased(t)
-	r := pgClaim()
-	pgMustClaim(t, leased, r, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, leased, r, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, leased, r, pgBody))
 	for name, st := range map[string]store.Store{"leased": leased} {
-		pgMustClaim(t, st, pgRival(r), store.Completed) // the first reader sets hint bits and fills caches
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed) // the first reader sets hint bits and fills caches
 		before := pgValue[string](t, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
 		const replays = 1000
 		for range replays {
-			pgMustClaim(t, st, pgRival(r), store.Completed)
+			labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 		}
 		written := pgValue[int64](t, f.Pool, "SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::bigint", before)
 		if written != 0 {
@@ -61,9 +61,7 @@ func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 			Read int `json:"Shared Read Blocks"`
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &plans); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, json.Unmarshal([]byte(text), &plans))
 	buffers := plans[0].Plan.Hit + plans[0].Plan.Read
 	if buffers > 32 || !strings.Contains(text, "reprise_records_due_at") || strings.Contains(text, "Seq Scan") {
 		t.Errorf("an idle purge of 50,000 records reads %d buffers, want at most 32 through the index:\n%s", buffers, text)
@@ -85,9 +83,7 @@ func pgStatementOf(t *testing.T, f *pgFixture, call func(*reprisepg.Store) error
 	t.Helper()
 	watch := &pgStatements{}
 	g := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString(), watch.option), f.Config)
-	if err := call(g.Leased(t)); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, call(g.Leased(t)))
 	return watch.last(t)
 }
 
@@ -149,13 +145,13 @@ func TestPostgresRoundTrips(t *testing.T) {
 			t.Errorf("%s: %d round trips, want %d", what, got, want)
 		}
 	}
-	r := pgClaim()
+	r := labtest.NewClaim()
 	count("leased, new", 2, func() {
-		r = pgClaim()
-		pgMustClaim(t, leased, r, store.Claimed)
-		pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
+		r = labtest.NewClaim()
+		labtest.WantClaim(t, leased, r, store.Claimed)
+		labtest.Must(t, labtest.Complete(t, leased, r, pgBody))
 	})
-	replay := func() { pgMustClaim(t, leased, pgRival(r), store.Completed) }
+	replay := func() { labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed) }
 	count("leased, replay", 2, replay)
 	for range 100 { // now they are common
 		replay()
@@ -170,16 +166,16 @@ func TestPostgresRoundTrips(t *testing.T) {
 			_, err := tx.Exec(t.Context(), effect)
 			return err
 		})
-		pgWant(t, "transaction", err, nil)
+		labtest.Must(t, err)
 	})
 	run := func(complete func(context.Context, store.CompleteRequest) error) func() {
 		return func() {
-			r = pgClaim()
-			pgMustClaim(t, transactional, r, store.Claimed)
+			r = labtest.NewClaim()
+			labtest.WantClaim(t, transactional, r, store.Claimed)
 			if _, err := pgTx(t, transactional, r).Exec(t.Context(), effect); err != nil {
 				t.Fatal(err)
 			}
-			pgWant(t, "complete", complete(t.Context(), pgCompletion(r, pgBody)), nil)
+			labtest.Must(t, complete(t.Context(), labtest.Completion(r, pgBody)))
 		}
 	}
 	count("transactional, new", 4, run(transactional.Complete))                // claim, BEGIN, the effect, completion with COMMIT

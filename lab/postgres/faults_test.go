@@ -76,7 +76,7 @@ func (l *pgLedger) work(t *testing.T, clients int, stop <-chan struct{}) {
 				case <-stop:
 					return
 				default:
-					l.operate(t, pgClaim(), i+n)
+					l.operate(t, labtest.NewClaim(), i+n)
 				}
 			}
 		})
@@ -122,7 +122,7 @@ func (l *pgLedger) attempt(t *testing.T, st *labtest.TxStore, r store.ClaimReque
 		_ = st.Release(ctx, r.ID, r.Owner)
 		return false
 	}
-	err = st.Complete(ctx, pgCompletion(r, string(r.Owner[:])))
+	err = st.Complete(ctx, labtest.Completion(r, string(r.Owner[:])))
 	switch {
 	case errors.Is(err, store.ErrNotApplied), errors.Is(err, store.ErrLeaseLost):
 		l.rolledBack.Add(1)
@@ -241,8 +241,8 @@ func TestPostgresHalfOpen(t *testing.T) {
 	proxy := servers.StartProxy(t, server.Addr())
 	defer proxy.Cut()
 	gone := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)
-	r := pgClaim()
-	pgMustClaim(t, gone, r, store.Claimed)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, gone, r, store.Claimed)
 	tx := pgTx(t, gone, r)
 	f.insert(t, tx, 1)
 	sleep := "SELECT pg_sleep(60), '" + f.Config.Schema + "'" // tells it from those of other tests

@@ -31,9 +31,9 @@ func TestPostgresLeaseCountsFromItsClock(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t))
 	unprepared := f.in(t, pgx.QueryExecModeExec)
 	for name, st := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "unprepared": unprepared.Leased(t)} {
-		r := pgClaim()
+		r := labtest.NewClaim()
 		insert, err := f.Pool.Begin(t.Context())
-		pgWant(t, "begin", err, nil)
+		labtest.Must(t, err)
 		t.Cleanup(func() { _ = insert.Rollback(context.WithoutCancel(t.Context())) })
 		if _, err := insert.Exec(t.Context(), f.pgInsert("(SELECT $1::bytea AS id) AS s", nil), r.ID[:]); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestPostgresLeaseCountsFromItsClock(t *testing.T) {
 		const wait = 50 * time.Millisecond
 		to := pgValue[int64](t, f.Pool, "SELECT "+pgLate)
 		pgPass(wait)
-		pgWant(t, "rollback", insert.Rollback(t.Context()), nil)
+		labtest.Must(t, insert.Rollback(t.Context()))
 		got := <-answered
 		if got.Outcome != store.Claimed || got.Remaining > r.Lease-wait || got.Remaining < r.Lease/2 {
 			t.Errorf("%s: claim answered %v with %v of a lease of %v", name, got.Outcome, got.Remaining, r.Lease)
@@ -70,8 +70,8 @@ func TestPostgresLeaseOfAClaimAgainIsWhole(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	st := f.Leased(t)
-	r := pgClaim()
-	first := pgMustClaim(t, st, r, store.Claimed)
+	r := labtest.NewClaim()
+	first := labtest.WantClaim(t, st, r, store.Claimed)
 	again := r
 	again.Lease = 200 * time.Millisecond
 	completion := f.pgHold(t, r.ID, "state = 2, payload = 'answer'")
@@ -80,7 +80,7 @@ func TestPostgresLeaseOfAClaimAgainIsWhole(t *testing.T) {
 	f.awaitLock(t)
 	pgPass(again.Lease + 50*time.Millisecond)
 	from := pgValue[int64](t, f.Pool, "SELECT "+pgLate)
-	pgWant(t, "rollback", completion.Rollback(t.Context()), nil)
+	labtest.Must(t, completion.Rollback(t.Context()))
 	if got := <-answered; got.Outcome != store.Claimed || got.Fence != first.Fence || got.Remaining < again.Lease/2 || got.Remaining > again.Lease {
 		t.Errorf("a claim again was answered %+v for a lease of %v", got, again.Lease)
 	}
@@ -98,18 +98,18 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	statements := &pgStatements{}
 	f := pgSetup(t, server, statements.option)
 	st := f.Leased(t)
-	r := pgClaim()
-	pgMustClaim(t, st, r, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, st, r, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, st, r, pgBody))
 	for range 100 {
-		pgMustClaim(t, st, pgRival(r), store.Completed)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	}
 	look := statements.last(t)
 	if strings.Contains(look, "INSERT") {
 		t.Fatalf("after a hundred replays a claim begins with %s", look)
 	}
 	before := statements.count()
-	pgMustClaim(t, st, pgRival(r), store.Completed)
+	labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	if got := statements.count() - before; got != 1 {
 		t.Errorf("a replay takes %d statements", got)
 	}
@@ -134,8 +134,8 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	for what, st := range map[string]store.Store{
 		"prepared": pgOn(reader, f.Config).Leased(t), "unprepared": unprepared.Leased(t),
 	} {
-		_, err := st.Claim(t.Context(), pgRival(r))
-		pgWant(t, "replay on a standby, "+what, err, store.ErrUnavailable)
+		_, err := st.Claim(t.Context(), labtest.Rival(r))
+		labtest.Want(t, "replay on a standby, "+what, err, store.ErrUnavailable)
 	}
 	batch := "SELECT count(*) FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$1::bytea], array[$1::bytea], " +
 		"array[3600000000], array[3600000000], array[0::bigint], array[''], array[0::smallint], array[''], true)"

@@ -20,7 +20,7 @@ func pgFinding(t *testing.T, st store.Checker, code string) store.Finding {
 	ctx, cancel := pgCall(t)
 	defer cancel()
 	list, err := st.Check(ctx)
-	pgWant(t, "check", err, nil)
+	labtest.Must(t, err)
 	i := slices.IndexFunc(list, func(f store.Finding) bool { return f.Code == code })
 	if i < 0 {
 		return store.Finding{}
@@ -38,7 +38,7 @@ func TestPostgresCheckReportsOtherGrantees(t *testing.T) {
 	f.exec(t, `CREATE ROLE "`+anon+`"`)
 	t.Cleanup(func() { f.exec(t, `DROP OWNED BY "`+anon+`"; DROP ROLE "`+anon+`"`) })
 	grants, err := reprisepg.Grants(f.Config, anon)
-	pgWant(t, "Grants", err, nil)
+	labtest.Must(t, err)
 	for name, statement := range map[string]string{"a fresh table": "", "a role that runs the store": grants} {
 		f.exec(t, statement)
 		if got := pgFinding(t, f.Leased(t), "other-grants"); got.Code != "" {
@@ -70,7 +70,7 @@ func TestPostgresCheckReportsAnUnpurgedTable(t *testing.T) {
 		f.exec(t, f.pgInsert("(SELECT sha256(('"+age+"' || n)::bytea) AS id FROM generate_series(1, "+strconv.Itoa(n)+") AS n) AS s",
 			map[string]string{"lease_until": at, "replay_until": at, "valid_until": at, "due_at": at}))
 	}
-	pgMustClaim(t, st, pgClaim(), store.Claimed)
+	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
 	put(100, "23 hours")
 	if got := pgFinding(t, st, "unpurged"); got.Code != "" {
 		t.Errorf("records of today: %+v", got)
@@ -82,7 +82,7 @@ func TestPostgresCheckReportsAnUnpurgedTable(t *testing.T) {
 	}
 	for {
 		n, err := st.Purge(t.Context(), 10_000)
-		pgWant(t, "purge", err, nil)
+		labtest.Must(t, err)
 		if n < 10_000 {
 			break
 		}
@@ -120,7 +120,7 @@ func TestPostgresAcceptsNamedFindings(t *testing.T) {
 			var log pgLog
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			err := open(t.Context(), c)
-			pgWant(t, name, err, test.want)
+			labtest.Want(t, name, err, test.want)
 			if err != nil && !strings.Contains(err.Error(), test.refused) {
 				t.Errorf("%s accepting %q: %v, want %s in it", name, test.accept, err, test.refused)
 			}

@@ -66,9 +66,9 @@ func benchFloors(b *testing.B, server *servers.PostgresServer, callers int, way 
 	st, body := f.Leased(b), []byte(pgBody)
 	done := make([]store.ClaimRequest, 256)
 	for i := range done {
-		done[i] = pgClaim()
-		pgMustClaim(b, st, done[i], store.Claimed)
-		pgWant(b, "complete", pgComplete(b, st, done[i], pgBody), nil)
+		done[i] = labtest.NewClaim()
+		labtest.WantClaim(b, st, done[i], store.Claimed)
+		labtest.Want(b, "complete", labtest.Complete(b, st, done[i], pgBody), nil)
 		f.exec(b, "INSERT INTO "+f.name("bare")+" VALUES ($1, 2, $2, $3, $4)", done[i].ID[:], done[i].Owner[:], done[i].Fingerprint[:], body)
 	}
 	compare := func(what string, floor, ours pgContestant) {
@@ -78,14 +78,14 @@ func benchFloors(b *testing.B, server *servers.PostgresServer, callers int, way 
 	}
 	for b.Loop() {
 		compare("new", pgContestant{"floor", func(ctx context.Context) error {
-			r := pgClaim()
+			r := labtest.NewClaim()
 			if _, err := f.Pool.Exec(ctx, insert, r.ID[:], r.Owner[:], r.Fingerprint[:]); err != nil {
 				return err
 			}
 			_, err := f.Pool.Exec(ctx, update, r.ID[:], r.Owner[:], body)
 			return err
 		}}, pgContestant{"store", func(ctx context.Context) error {
-			r := pgClaim()
+			r := labtest.NewClaim()
 			if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Claimed {
 				return fmt.Errorf("%v, %w", got.Outcome, err)
 			}
@@ -95,7 +95,7 @@ func benchFloors(b *testing.B, server *servers.PostgresServer, callers int, way 
 			var payload []byte
 			return f.Pool.QueryRow(ctx, lookup, done[mathrand.IntN(len(done))].ID[:]).Scan(&payload)
 		}}, pgContestant{"store", func(ctx context.Context) error {
-			got, err := st.Claim(ctx, pgRival(done[mathrand.IntN(len(done))]))
+			got, err := st.Claim(ctx, labtest.Rival(done[mathrand.IntN(len(done))]))
 			if err == nil && got.Outcome != store.Completed {
 				return fmt.Errorf("claim answered %v", got.Outcome)
 			}

@@ -36,7 +36,7 @@ func newPgSlow(t *testing.T, server *servers.PostgresServer, f *pgFixture, mode 
 	}
 	var err error
 	s.keeper, err = labtest.NewPool(t, server.URL()).Acquire(t.Context())
-	pgWant(t, "acquire", err, nil)
+	labtest.Must(t, err)
 	t.Cleanup(s.keeper.Release)
 	return s
 }

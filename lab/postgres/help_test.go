@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,63 +67,12 @@ func pgValue[T any](tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) 
 	return v
 }
 
-// pgClaim returns the request of a new owner of a new operation, with times that no test
-// outlives.
-func pgClaim() store.ClaimRequest {
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}, Takeover: true}
-	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
-	_, _ = rand.Read(r.Fingerprint[:])
-	return r
-}
-
-// pgRival returns the same request of another owner.
-func pgRival(r store.ClaimRequest) store.ClaimRequest {
-	r.Owner = store.NewOwner()
-	return r
-}
-
-// pgMustClaim claims and fails the test unless the outcome is want.
-func pgMustClaim(tb testing.TB, store store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
-	tb.Helper()
-	ctx, cancel := pgCall(tb)
-	defer cancel()
-	got, err := store.Claim(ctx, r)
-	if err != nil {
-		tb.Fatalf("claim: %v, want %v", err, want)
-	}
-	if got.Outcome != want {
-		tb.Fatalf("claim answered %v, want %v", got.Outcome, want)
-	}
-	return got
-}
-
-// pgComplete completes the claim r.
-func pgComplete(tb testing.TB, store store.Store, r store.ClaimRequest, payload string) error {
-	tb.Helper()
-	ctx, cancel := pgCall(tb)
-	defer cancel()
-	return store.Complete(ctx, pgCompletion(r, payload))
-}
-
-// pgCompletion is the completion of a claim.
-func pgCompletion(r store.ClaimRequest, payload string) store.CompleteRequest {
-	return store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy}
-}
-
 // pgTx returns the transaction of a claim as its handler finds it.
 func pgTx(tb testing.TB, store *labtest.TxStore, r store.ClaimRequest) pgx.Tx {
 	tb.Helper()
 	tx, err := reprisepg.Tx(store.Bind(tb.Context(), r.ID, r.Owner))
-	pgWant(tb, "the transaction of a claim", err, nil)
+	labtest.Must(tb, err)
 	return tx
-}
-
-// pgWant fails the test unless err is of the class want; nil wants success.
-func pgWant(tb testing.TB, what string, err, want error) {
-	tb.Helper()
-	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
-		tb.Fatalf("%s: error %v, want %v", what, err, want)
-	}
 }
 
 // pgCall returns the context of one call.

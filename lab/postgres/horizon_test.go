@@ -27,7 +27,7 @@ func (f *pgFixture) replayed(t *testing.T, ids ...store.ID) {
 // pgHorizonClaim returns a claim whose payload is replayed for an hour and remembered for
 // another.
 func pgHorizonClaim() store.ClaimRequest {
-	r := pgClaim()
+	r := labtest.NewClaim()
 	r.Label, r.AtMostOnce, r.Horizon = "payments", true, time.Hour
 	return r
 }
@@ -35,8 +35,8 @@ func pgHorizonClaim() store.ClaimRequest {
 // pgKept claims and completes r.
 func pgKept(t *testing.T, st store.Store, r store.ClaimRequest, payload string) {
 	t.Helper()
-	pgMustClaim(t, st, r, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, st, r, payload), nil)
+	labtest.WantClaim(t, st, r, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, st, r, payload))
 }
 
 // TestPostgresDeletesPayloads (R37): a number of a card in a response is found in the
@@ -76,8 +76,8 @@ func TestPostgresDeletesPayloads(t *testing.T) {
 	if n := inTable(); n != 0 {
 		t.Errorf("%d rows have a number after the purge", n)
 	}
-	pgMustClaim(t, st, pgRival(short), store.Expired)
-	pgMustClaim(t, st, pgRival(long), store.Expired)
+	labtest.WantClaim(t, st, labtest.Rival(short), store.Expired)
+	labtest.WantClaim(t, st, labtest.Rival(long), store.Expired)
 
 	f.exec(t, "VACUUM FULL "+f.records())
 	for range 2 { // the log before the checkpoint before the last one is of no use any more
@@ -89,7 +89,7 @@ func TestPostgresDeletesPayloads(t *testing.T) {
 			t.Errorf("%s is in %v after its retention", number, files)
 		}
 	}
-	pgMustClaim(t, st, pgRival(short), store.Expired)
+	labtest.WantClaim(t, st, labtest.Rival(short), store.Expired)
 }
 
 // pgFilesWith returns the files below dir that contain text.
@@ -109,6 +109,6 @@ func pgFilesWith(t *testing.T, dir, text string) (list []string) {
 		}
 		return err
 	})
-	pgWant(t, "reading the files of the server", err, nil)
+	labtest.Must(t, err)
 	return list
 }

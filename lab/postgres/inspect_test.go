@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -27,7 +28,7 @@ func pgPages(t *testing.T, st store.Inspector, q store.Query) (found []store.Rec
 	defer cancel()
 	for {
 		page, err := st.List(ctx, q)
-		pgWant(t, "list", err, nil)
+		labtest.Must(t, err)
 		if len(page.Records) > q.Limit || page.Scanned > 10_000 {
 			t.Fatalf("a page of %d records looked at %d", len(page.Records), page.Scanned)
 		}
@@ -60,9 +61,9 @@ func TestPostgresListsAlongThePrimaryKey(t *testing.T) {
 	f.exec(t, "DELETE FROM "+f.records())
 	f.pgRecords(t, records)
 	f.exec(t, "ANALYZE "+f.records())
-	stuck := pgClaim()
+	stuck := labtest.NewClaim()
 	stuck.Lease = time.Millisecond
-	pgMustClaim(t, st, stuck, store.Claimed)
+	labtest.WantClaim(t, st, stuck, store.Claimed)
 	pgPass(5 * time.Millisecond)
 
 	lapsed := store.Query{States: store.States(store.StateLapsed), Limit: 100}
@@ -86,19 +87,19 @@ func TestPostgresListsAlongThePrimaryKey(t *testing.T) {
 
 	text := watch.find(t, "ORDER BY r.id")
 	conn, err := f.Pool.Acquire(ctx)
-	pgWant(t, "acquire", err, nil)
+	labtest.Must(t, err)
 	defer conn.Release()
 	_, err = conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; PREPARE list AS "+text, pgx.QueryExecModeSimpleProtocol)
-	pgWant(t, "prepare", err, nil)
+	labtest.Must(t, err)
 	for _, after := range [][]byte{{}, stuck.ID[:]} {
 		pgKeyOrder(t, pgValue[string](t, f.Pool, "EXPLAIN (FORMAT JSON) "+text, pgx.QueryExecModeSimpleProtocol, after, 100))
 		var plan string
 		err := conn.QueryRow(ctx, "EXPLAIN (FORMAT JSON) EXECUTE list ($1, 100)", pgx.QueryExecModeSimpleProtocol, after).Scan(&plan)
-		pgWant(t, "explain", err, nil)
+		labtest.Must(t, err)
 		pgKeyOrder(t, plan)
 	}
 	_, err = conn.Exec(ctx, "RESET plan_cache_mode; DEALLOCATE list", pgx.QueryExecModeSimpleProtocol)
-	pgWant(t, "reset", err, nil)
+	labtest.Must(t, err)
 }
 
 // pgKeyOrder fails the test unless a plan reads the records along their primary key.
@@ -117,13 +118,13 @@ func TestPostgresCursorOfAnotherTable(t *testing.T) {
 	f, other := pgSetup(t, servers.SharedPostgres(t)), pgSetup(t, servers.SharedPostgres(t))
 	f.pgRecords(t, 3)
 	page, err := f.Leased(t).List(t.Context(), store.Query{Limit: 1})
-	pgWant(t, "list", err, nil)
+	labtest.Must(t, err)
 	q := store.Query{Limit: 10, After: page.Next}
 	if rest, err := f.Leased(t).List(t.Context(), q); err != nil || len(rest.Records) != 2 {
 		t.Errorf("the other store over the table goes on with %+v, %v", rest, err)
 	}
 	_, err = other.Leased(t).List(t.Context(), q)
-	pgWant(t, "list with a cursor of another table", err, store.ErrInvalid)
+	labtest.Want(t, "list with a cursor of another table", err, store.ErrInvalid)
 	if !strings.Contains(err.Error(), "start the listing again") || !strings.Contains(err.Error(), other.Config.Schema) {
 		t.Errorf("the error says %q", err)
 	}

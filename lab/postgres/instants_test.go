@@ -33,9 +33,9 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4), statements.option)
 	texts := f.statements(t, statements)
 	ctx := t.Context()
-	mine, bystander := pgClaim(), pgClaim() // which has the same owner, fence and times
-	pgMustClaim(t, f.Leased(t), mine, store.Claimed)
-	pgMustClaim(t, f.Leased(t), bystander, store.Claimed)
+	mine, bystander := labtest.NewClaim(), labtest.NewClaim() // which has the same owner, fence and times
+	labtest.WantClaim(t, f.Leased(t), mine, store.Claimed)
+	labtest.WantClaim(t, f.Leased(t), bystander, store.Claimed)
 
 	const (
 		lease, retention = 7 * time.Minute, 3 * time.Hour
@@ -165,8 +165,8 @@ func TestPostgresClocksOfResults(t *testing.T) {
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4), statements.option)
 	texts := f.statements(t, statements)
-	r, fresh := pgClaim(), pgClaim()
-	pgMustClaim(t, f.Leased(t), r, store.Claimed)
+	r, fresh := labtest.NewClaim(), labtest.NewClaim()
+	labtest.WantClaim(t, f.Leased(t), r, store.Claimed)
 	ctx := t.Context()
 	batch := func(existing string) string {
 		return "SELECT clock FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$1::bytea], array[$1::bytea], array[60000000::bigint], " +

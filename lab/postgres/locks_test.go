@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -16,9 +17,7 @@ import (
 func (f *pgFixture) pgHold(t *testing.T, id store.ID, change string) pgx.Tx {
 	t.Helper()
 	tx, err := f.Pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) //nolint:usetesting // the test's own context has ended by then
 	if _, err := tx.Exec(t.Context(), f.pgDamage(change), id[:]); err != nil {
 		t.Fatal(err)
@@ -41,27 +40,27 @@ func TestPostgresUpkeepSkipsLockedRecords(t *testing.T) {
 			over  [2]store.ClaimRequest
 		)
 		for range 3 {
-			r := pgClaim()
-			pgMustClaim(t, st, r, store.Claimed)
+			r := labtest.NewClaim()
+			labtest.WantClaim(t, st, r, store.Claimed)
 			batch = append(batch, store.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
 		}
 		for i := range over {
-			over[i] = pgClaim()
-			pgMustClaim(t, st, over[i], store.Claimed)
+			over[i] = labtest.NewClaim()
+			labtest.WantClaim(t, st, over[i], store.Claimed)
 			f.exec(t, f.pgDamage(pgEnded), over[i].ID[:])
 		}
 		holder := f.pgHold(t, batch[1].ID, "fence = fence")
 		_, err := holder.Exec(t.Context(), "SELECT FROM "+f.records()+" WHERE id = $1 "+lock, over[0].ID[:])
-		pgWant(t, "lock", err, nil)
+		labtest.Must(t, err)
 		if n, err := st.Purge(ctx, 10); n != 1 || err != nil {
 			t.Errorf("%s: %d records were purged, %v; want the free one", lock, n, err)
 		}
 		_, err = holder.Exec(t.Context(), f.pgDamage("lease_until = "+pgInAnHour+", valid_until = "+pgInAnHour), over[0].ID[:])
-		pgWant(t, "claim again", err, nil)
+		labtest.Must(t, err)
 		if got, err := st.Renew(ctx, batch); err != nil || !slices.Equal(got, []store.RenewStatus{store.Renewed, store.RenewBusy, store.Renewed}) {
 			t.Errorf("%s: renew answered %v, %v, want the locked one busy and the others renewed", lock, got, err)
 		}
-		pgWant(t, "commit", holder.Commit(t.Context()), nil)
+		labtest.Must(t, holder.Commit(t.Context()))
 		if n, err := st.Purge(ctx, 10); n != 0 || err != nil {
 			t.Errorf("%s: %d records were purged that were claimed again, %v", lock, n, err)
 		}
@@ -74,14 +73,14 @@ func TestPostgresUpkeepSkipsLockedRecords(t *testing.T) {
 func TestPostgresBatchOfClaimsGivesUpOnACreation(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	r := pgClaim()
+	r := labtest.NewClaim()
 	insert, err := f.Pool.Begin(t.Context())
-	pgWant(t, "begin", err, nil)
+	labtest.Must(t, err)
 	t.Cleanup(func() { _ = insert.Rollback(context.Background()) }) //nolint:usetesting // the test's own context has ended by then
 	ctx, cancel := pgCall(t)
 	defer cancel()
 	_, err = insert.Exec(ctx, f.pgInsert("(SELECT $1::bytea AS id) AS s", nil), r.ID[:])
-	pgWant(t, "insert", err, nil)
+	labtest.Must(t, err)
 	_, err = f.Pool.Exec(ctx, "SELECT * FROM "+f.name("reprise_records_claims_v1")+"(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[60000000], "+
 		"array[3600000000], array[0], array[''], array[0]::smallint[], array[''], false)", r.ID[:], r.Owner[:], r.Fingerprint[:])
 	var serverErr *pgconn.PgError

@@ -41,10 +41,10 @@ func TestPostgresPreparesAgain(t *testing.T) {
 					pgOn(pool, c).exec(t, statement)
 				}
 				life := func() {
-					r := pgClaim()
-					pgMustClaim(t, st, r, store.Claimed)
-					pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
-					pgMustClaim(t, st, pgRival(r), store.Completed)
+					r := labtest.NewClaim()
+					labtest.WantClaim(t, st, r, store.Claimed)
+					labtest.Must(t, labtest.Complete(t, st, r, "answer"))
+					labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 				}
 				life()
 				before := prepared()

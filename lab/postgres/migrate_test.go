@@ -119,8 +119,8 @@ func TestPostgresMigrateAtOnce(t *testing.T) {
 			c[i] = reprisepg.Config{Schema: schema + strings.ReplaceAll(string(level), " ", "_"), Table: []string{"reprise_records", "Orders"}[i]}
 		}
 		pgTogether(20, func(i int) {
-			pgCheck(t, "Migrate, "+string(level), reprisepg.Migrate(t.Context(), pool, c[i%2]))
-			pgCheck(t, "MigrateSQL, "+string(level), reprisepg.MigrateSQL(t.Context(), db, c[1-i%2]))
+			labtest.Want(t, "Migrate, "+string(level), reprisepg.Migrate(t.Context(), pool, c[i%2]), nil)
+			labtest.Want(t, "MigrateSQL, "+string(level), reprisepg.MigrateSQL(t.Context(), db, c[1-i%2]), nil)
 		})
 		for _, c := range c {
 			pgLeasedLife(t, pgOn(pool, c).Leased(t))
@@ -134,13 +134,6 @@ func TestPostgresMigrateAtOnce(t *testing.T) {
 	}
 }
 
-func pgCheck(t *testing.T, what string, err error) {
-	t.Helper()
-	if err != nil {
-		t.Errorf("%s: %v", what, err)
-	}
-}
-
 // TestPostgresMigrateNamesTheRightItLacks: a role that may run the stores and not create
 // tables learns which right a migration needs.
 func TestPostgresMigrateNamesTheRightItLacks(t *testing.T) {
@@ -151,7 +144,7 @@ func TestPostgresMigrateNamesTheRightItLacks(t *testing.T) {
 	f.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA "+f.Config.Schema+" TO "+role)
 	t.Cleanup(func() { f.exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
 	u, err := url.Parse(server.URL())
-	pgWant(t, "url", err, nil)
+	labtest.Must(t, err)
 	u.User = url.UserPassword(role, "secret")
 	pool := labtest.NewPool(t, u.String())
 	const asOwner = "migrate as the owner of the tables, or with a role that has CREATE on the schema"
@@ -165,7 +158,7 @@ func TestPostgresMigrateNamesTheRightItLacks(t *testing.T) {
 		{f.Config, "for table reprise_records_migrations", "give the role what reprisepg.Grants returns"},
 	} {
 		err := reprisepg.Migrate(t.Context(), pool, test.c)
-		pgWant(t, "Migrate", err, store.ErrMisconfigured)
+		labtest.Want(t, "Migrate", err, store.ErrMisconfigured)
 		if !strings.Contains(err.Error(), "permission denied "+test.denied) || !strings.Contains(err.Error(), test.advice) {
 			t.Errorf("%v: want %q and %q", err, test.denied, test.advice)
 		}
@@ -202,7 +195,7 @@ func TestPostgresVanishedMigrationHoldsUpNoOther(t *testing.T) {
 	<-v.alone
 	err := reprisepg.Migrate(t.Context(), f.Pool, f.Config)
 	close(v.resume)
-	pgWant(t, "Migrate", err, nil)
+	labtest.Must(t, err)
 	if err := <-done; err == nil {
 		t.Error("a migration went on behind another one")
 	}
@@ -219,10 +212,10 @@ func TestPostgresSessionsOutliveMigrations(t *testing.T) {
 	for _, change := range []string{"SELECT", "ALTER TABLE " + f.records() + " ADD COLUMN note text NOT NULL DEFAULT ''", "ALTER TABLE " + f.records() + " DROP COLUMN note"} {
 		f.exec(t, change)
 		pgTogether(manyCallers, func(int) {
-			r := pgClaim()
-			pgMustClaim(t, leased, r, store.Claimed)
-			pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
-			pgMustClaim(t, leased, pgRival(r), store.Completed)
+			r := labtest.NewClaim()
+			labtest.WantClaim(t, leased, r, store.Claimed)
+			labtest.Must(t, labtest.Complete(t, leased, r, pgBody))
+			labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed)
 		})
 		f.exec(t, "TRUNCATE "+f.name("effects"))
 		pgTransactionalLife(t, f, transactional)
@@ -242,15 +235,15 @@ func TestPostgresFunctionIsMissing(t *testing.T) {
 		err := reprisepg.Migrate(t.Context(), f.Pool, f.Config)
 		_, opened := reprisepg.Open(t.Context(), f.Pool, f.Config)
 		for what, err := range map[string]error{"Migrate": err, "Open": opened} {
-			pgWant(t, what, err, store.ErrMisconfigured)
+			labtest.Want(t, what, err, store.ErrMisconfigured)
 			if !strings.Contains(err.Error(), "which Migrate does not mend: ERROR: function ") || !strings.Contains(err.Error(), "rename it, drop "+f.Config.Schema+".reprise_records_migrations and run Migrate") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
 		f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO renamed; DROP TABLE "+f.name("reprise_records_migrations"))
-		pgWant(t, "Migrate", reprisepg.Migrate(t.Context(), f.Pool, f.Config), nil)
+		labtest.Must(t, reprisepg.Migrate(t.Context(), f.Pool, f.Config))
 		_, err = reprisepg.Open(t.Context(), f.Pool, f.Config)
-		pgWant(t, "Open", err, nil)
+		labtest.Must(t, err)
 		f.exec(t, "DROP TABLE "+f.name("renamed"))
 	}
 }

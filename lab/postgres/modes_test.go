@@ -45,33 +45,33 @@ func pgLeasedLife(t *testing.T, st *reprisepg.Store) {
 	t.Helper()
 	ctx, cancel := pgCall(t)
 	defer cancel()
-	first := pgClaim()
+	first := labtest.NewClaim()
 	first.Lease = 50 * time.Millisecond
-	granted := pgMustClaim(t, st, first, store.Claimed)
-	second := pgRival(first)
+	granted := labtest.WantClaim(t, st, first, store.Claimed)
+	second := labtest.Rival(first)
 	second.Lease = time.Minute
 	for pgMustNotFail(t, st, second).Outcome == store.InProgress {
 		pgPass(5 * time.Millisecond)
 	}
-	got := pgMustClaim(t, st, second, store.Claimed)
+	got := labtest.WantClaim(t, st, second, store.Claimed)
 	if got.Attempt != 2 || got.Fence <= granted.Fence {
 		t.Errorf("takeover: attempt %d with fence %d after fence %d, want attempt 2 and a higher fence", got.Attempt, got.Fence, granted.Fence)
 	}
-	other := pgRival(first)
+	other := labtest.Rival(first)
 	other.Fingerprint[0]++
-	pgMustClaim(t, st, other, store.Mismatch)
+	labtest.WantClaim(t, st, other, store.Mismatch)
 	statuses, err := st.Renew(ctx, []store.RenewRequest{
 		{ID: first.ID, Owner: first.Owner, Lease: time.Minute}, {ID: second.ID, Owner: second.Owner, Lease: time.Minute},
 	})
-	pgWant(t, "renew", err, nil)
+	labtest.Must(t, err)
 	if statuses[0] != store.RenewLost || statuses[1] != store.Renewed {
 		t.Errorf("renew answered %v, want lost and renewed", statuses)
 	}
-	pgWant(t, "complete of the first", pgComplete(t, st, first, "stale"), store.ErrLeaseLost)
+	labtest.Want(t, "complete of the first", labtest.Complete(t, st, first, "stale"), store.ErrLeaseLost)
 	const payload = "\x00\\x27'\xff answer"
-	pgWant(t, "complete", pgComplete(t, st, second, payload), nil)
-	pgWant(t, "complete again", pgComplete(t, st, second, "another"), nil)
-	if got := pgMustClaim(t, st, pgRival(first), store.Completed); string(got.Payload) != payload {
+	labtest.Must(t, labtest.Complete(t, st, second, payload))
+	labtest.Must(t, labtest.Complete(t, st, second, "another"))
+	if got := labtest.WantClaim(t, st, labtest.Rival(first), store.Completed); string(got.Payload) != payload {
 		t.Errorf("replayed %q, want %q", got.Payload, payload)
 	}
 	pgWantValidity(t, st, first)
@@ -79,9 +79,9 @@ func pgLeasedLife(t *testing.T, st *reprisepg.Store) {
 	if err != nil || record.State != store.StateCompleted || string(record.Payload) != payload {
 		t.Errorf("inspect: %+v, %v", record, err)
 	}
-	released := pgClaim()
-	pgMustClaim(t, st, released, store.Claimed)
-	pgWant(t, "release", st.Release(ctx, released.ID, released.Owner), nil)
+	released := labtest.NewClaim()
+	labtest.WantClaim(t, st, released, store.Claimed)
+	labtest.Must(t, st.Release(ctx, released.ID, released.Owner))
 	if list, err := st.List(ctx, store.Query{Limit: 10}); err != nil || len(list.Records) != 1 {
 		t.Errorf("list: %+v, %v; want the one record", list, err)
 	}
@@ -95,31 +95,31 @@ func pgLeasedLife(t *testing.T, st *reprisepg.Store) {
 func pgTransactionalLife(t *testing.T, f *pgFixture, st *labtest.TxStore) {
 	t.Helper()
 	effect := "INSERT INTO " + f.name("effects") + " VALUES ($1)"
-	kept, undone, released := pgClaim(), pgClaim(), pgClaim()
+	kept, undone, released := labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim()
 	for i, r := range []store.ClaimRequest{kept, undone, released} {
-		pgMustClaim(t, st, r, store.Claimed)
-		pgMustClaim(t, st, pgRival(r), store.InProgress)
+		labtest.WantClaim(t, st, r, store.Claimed)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.InProgress)
 		if _, err := pgTx(t, st, r).Exec(t.Context(), effect, i); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const payload = "\x00\\x27'\xff answer"
-	pgWant(t, "complete", pgComplete(t, st, kept, payload), nil)
+	labtest.Must(t, labtest.Complete(t, st, kept, payload))
 	ctx, cancel := pgCall(t)
 	defer cancel()
-	pgWant(t, "complete without effects", st.Discard(ctx, pgCompletion(undone, "refused")), nil)
-	pgWant(t, "release", st.Release(ctx, released.ID, released.Owner), nil)
+	labtest.Must(t, st.Discard(ctx, labtest.Completion(undone, "refused")))
+	labtest.Must(t, st.Release(ctx, released.ID, released.Owner))
 
-	if got := pgMustClaim(t, st, pgRival(kept), store.Completed); string(got.Payload) != payload {
+	if got := labtest.WantClaim(t, st, labtest.Rival(kept), store.Completed); string(got.Payload) != payload {
 		t.Errorf("replayed %q, want %q", got.Payload, payload)
 	}
-	if got := pgMustClaim(t, st, pgRival(undone), store.Completed); string(got.Payload) != "refused" {
+	if got := labtest.WantClaim(t, st, labtest.Rival(undone), store.Completed); string(got.Payload) != "refused" {
 		t.Errorf("replayed %q, want %q", got.Payload, "refused")
 	}
 	pgWantValidity(t, st, kept)
-	again := pgRival(released)
-	pgMustClaim(t, st, again, store.Claimed)
-	pgWant(t, "release", st.Release(ctx, again.ID, again.Owner), nil)
+	again := labtest.Rival(released)
+	labtest.WantClaim(t, st, again, store.Claimed)
+	labtest.Must(t, st.Release(ctx, again.ID, again.Owner))
 	if got := pgValue[string](t, f.Pool, "SELECT coalesce(string_agg(n::text, ','), '') FROM "+f.name("effects"), pgx.QueryExecModeExec); got != "0" {
 		t.Errorf("effects %q are left, want those of attempt 0 alone", got)
 	}
@@ -132,7 +132,7 @@ func pgWantValidity(tb testing.TB, st store.Inspector, completed store.ClaimRequ
 	ctx, cancel := pgCall(tb)
 	defer cancel()
 	record, err := st.Inspect(ctx, completed.ID)
-	pgWant(tb, "inspect", err, nil)
+	labtest.Must(tb, err)
 	if got := record.Validity; got <= completed.Retention-10*time.Second || got > completed.Retention {
 		tb.Errorf("the validity is %v of a retention of %v", got, completed.Retention)
 	}

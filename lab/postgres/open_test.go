@@ -32,36 +32,36 @@ func TestPostgresOpens(t *testing.T) {
 	}
 	for name, constructor := range open {
 		_, err := constructor(c)
-		pgWant(t, name+" without a schema", err, store.ErrMisconfigured)
+		labtest.Want(t, name+" without a schema", err, store.ErrMisconfigured)
 		if !strings.Contains(err.Error(), "does not exist or has no version; run Migrate") {
 			t.Errorf("%s without a schema: %v", name, err)
 		}
 		_, err = constructor(reprisepg.Config{Schema: "a b"})
-		pgWant(t, name+" with a bad name", err, store.ErrInvalid)
+		labtest.Want(t, name+" with a bad name", err, store.ErrInvalid)
 	}
-	pgWant(t, "MigrateSQL of nothing", reprisepg.MigrateSQL(t.Context(), nil, c), store.ErrInvalid)
-	pgWant(t, "MigrateSQL with a bad name", reprisepg.MigrateSQL(t.Context(), db, reprisepg.Config{Schema: "a b"}), store.ErrInvalid)
-	pgWant(t, "MigrateSQL", reprisepg.MigrateSQL(t.Context(), db, c), nil)
+	labtest.Want(t, "MigrateSQL of nothing", reprisepg.MigrateSQL(t.Context(), nil, c), store.ErrInvalid)
+	labtest.Want(t, "MigrateSQL with a bad name", reprisepg.MigrateSQL(t.Context(), db, reprisepg.Config{Schema: "a b"}), store.ErrInvalid)
+	labtest.Must(t, reprisepg.MigrateSQL(t.Context(), db, c))
 	for name, constructor := range open {
 		st, err := constructor(c)
-		pgWant(t, name, err, nil)
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
-		pgWant(t, name+": complete", pgComplete(t, st, r, "answer"), nil)
-		pgMustClaim(t, st, pgRival(r), store.Completed)
+		labtest.Want(t, name, err, nil)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
+		labtest.Want(t, name+": complete", labtest.Complete(t, st, r, "answer"), nil)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	}
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are still out", n)
 	}
 
 	_, err := reprisepg.Open(t.Context(), labtest.NewPool(t, server.URL(), labtest.MaxConns(1)), c)
-	pgWant(t, "Open with the smallest pool", err, nil)
+	labtest.Must(t, err)
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	pgWant(t, "MigrateSQL too late", reprisepg.MigrateSQL(ended, db, c), store.ErrUnavailable)
+	labtest.Want(t, "MigrateSQL too late", reprisepg.MigrateSQL(ended, db, c), store.ErrUnavailable)
 	_, err = reprisepg.OpenSQL(ended, db, c)
-	pgWant(t, "OpenSQL too late", err, store.ErrUnavailable)
+	labtest.Want(t, "OpenSQL too late", err, store.ErrUnavailable)
 	if _, err := reprisepg.SchemaVersion(ended, pool, c); err == nil || errors.Is(err, store.ErrInvalid) {
 		t.Errorf("SchemaVersion too late: %v", err)
 	}

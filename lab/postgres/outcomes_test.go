@@ -22,10 +22,10 @@ func TestPostgresReplayEndsAtItsInstant(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4), statements.option)
-	r := pgClaim()
-	pgMustClaim(t, f.Leased(t), r, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, f.Leased(t), r, pgBody), nil)
-	pgMustClaim(t, f.Leased(t), pgRival(r), store.Completed)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, f.Leased(t), r, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, f.Leased(t), r, pgBody))
+	labtest.WantClaim(t, f.Leased(t), labtest.Rival(r), store.Completed)
 	look := statements.find(t, "NOT pg_is_in_recovery()")
 	batch := "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[''::bytea], array[''::bytea], array[1], array[1], array[0], array[''], array[0]::smallint[], array[''], true)"
 	for what, text := range map[string]string{"look": look, "batch": batch} {

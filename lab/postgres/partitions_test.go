@@ -41,10 +41,10 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 		f := pgSetup(t, server)
 		limited := f.limited(t, server)
 		grants, err := reprisepg.Grants(f.Config, limited.Pool.Config().ConnConfig.User)
-		pgWant(t, "Grants", err, nil)
+		labtest.Must(t, err)
 		f.exec(t, grants)
-		r := pgClaim()
-		pgMustClaim(t, limited.Leased(t), r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, limited.Leased(t), r, store.Claimed)
 		f.partition(t)
 		if codes := pgFindings(t, limited.Leased(t)); !slices.Equal(codes, []string{"schema"}) {
 			t.Errorf("check of the new table finds %v", codes)
@@ -54,8 +54,8 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 			t.Errorf("check finds %v", codes)
 		}
 		again := r
-		again.Owner = pgClaim().Owner
-		pgMustClaim(t, limited.Leased(t), again, store.InProgress)
+		again.Owner = labtest.NewClaim().Owner
+		labtest.WantClaim(t, limited.Leased(t), again, store.InProgress)
 	})
 	t.Run("check, and every partition is used", func(t *testing.T) {
 		t.Parallel()
@@ -65,7 +65,7 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 			t.Errorf("check finds %v", codes)
 		}
 		for range 64 {
-			pgMustClaim(t, st, pgClaim(), store.Claimed)
+			labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
 		}
 		used := pgValue[int](t, f.Pool, "SELECT count(DISTINCT tableoid) FROM "+f.records())
 		if used != 4 {
@@ -79,7 +79,7 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 func (f *pgFixture) partition(tb testing.TB) {
 	tb.Helper()
 	page, err := os.ReadFile("../../docs/engineering/growth.md")
-	pgWant(tb, "read the documentation", err, nil)
+	labtest.Must(tb, err)
 	_, statements, _ := strings.Cut(string(page), "```sql\n")
 	statements, _, found := strings.Cut(statements, "```")
 	if !found {

@@ -20,10 +20,10 @@ func TestPostgresOpenTriesEveryOperation(t *testing.T) {
 	f := pgSetup(t, server)
 	f.exec(t, "CREATE ROLE app LOGIN")
 	grants, err := reprisepg.Grants(f.Config, "app")
-	pgWant(t, "Grants", err, nil)
+	labtest.Must(t, err)
 	f.exec(t, grants)
 	u, err := url.Parse(server.URL())
-	pgWant(t, "url", err, nil)
+	labtest.Must(t, err)
 	u.User = url.User("app")
 
 	table := f.records()
@@ -81,10 +81,10 @@ func TestPostgresOpenTriesEveryOperation(t *testing.T) {
 		} {
 			what := test.name + ": " + got.name
 			if got.want == "" {
-				pgWant(t, what, got.err, nil)
+				labtest.Want(t, what, got.err, nil)
 				continue
 			}
-			pgWant(t, what, got.err, store.ErrMisconfigured)
+			labtest.Want(t, what, got.err, store.ErrMisconfigured)
 			if got.err != nil && !strings.Contains(got.err.Error(), got.want) {
 				t.Errorf("%s: %v; want %q in it", what, got.err, got.want)
 			}

@@ -26,7 +26,7 @@ func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 	f.exec(t, "VACUUM ANALYZE "+f.records())
 
 	old, err := f.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
-	pgWant(t, "begin", err, nil)
+	labtest.Must(t, err)
 	defer func() { _ = old.Rollback(context.WithoutCancel(t.Context())) }()
 	if _, err := old.Exec(t.Context(), "SELECT count(*) FROM "+f.records()); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 	deleted := 0
 	for {
 		n, err := store.Purge(t.Context(), batch)
-		pgWant(t, "purge", err, nil)
+		labtest.Must(t, err)
 		deleted += n
 		if n < batch {
 			break

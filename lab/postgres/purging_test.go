@@ -16,11 +16,11 @@ import (
 func pgUse(t *testing.T, st store.Store) *reprise.Engine {
 	t.Helper()
 	engine, err := reprise.New(st, reprise.Config{})
-	pgWant(t, "engine", err, nil)
+	labtest.Must(t, err)
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	res, err := engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "k"})
-	pgWant(t, "begin", err, nil)
-	pgWant(t, "release", res.Attempt.Release(), nil)
+	labtest.Must(t, err)
+	labtest.Must(t, res.Attempt.Release())
 	return engine
 }
 
@@ -75,7 +75,7 @@ func TestPostgresPurgesWhileAnEngineUsesIt(t *testing.T) {
 			if n := log.count("purge failed"); n != 1 {
 				t.Errorf("%d failures are logged, want one a minute", n)
 			}
-			pgWant(t, "close", engine.Close(t.Context()), nil)
+			labtest.Must(t, engine.Close(t.Context()))
 		})
 	}
 }

@@ -42,12 +42,12 @@ func TestPostgresLostRacesAreRepeated(t *testing.T) {
 			END $$;
 			CREATE OR REPLACE TRIGGER lost BEFORE UPDATE ON %[5]s FOR EACH ROW EXECUTE FUNCTION %[2]s()`,
 			f.name("tries"), f.name("lose"), test.lost, test.code, f.records()), pgx.QueryExecModeSimpleProtocol)
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
 		ctx, cancel := pgCall(t)
 		err := st.Release(ctx, r.ID, r.Owner)
 		cancel()
-		pgWant(t, "release", err, test.want)
+		labtest.Want(t, "release", err, test.want)
 		if tries := pgValue[int64](t, f.Pool, "SELECT last_value FROM "+f.name("tries")); tries != test.tries {
 			t.Errorf("%s, lost %d times: %d tries, want %d", test.code, test.lost, tries, test.tries)
 		}
@@ -97,9 +97,9 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 				r    store.ClaimRequest
 				high uint64 // the highest fence that was granted
 			)
-			claim := func(r store.ClaimRequest) { high = pgMustClaim(t, other, r, store.Claimed).Fence }
-			release := func(r store.ClaimRequest) { pgWant(t, "release", other.Release(ctx, r.ID, r.Owner), nil) }
-			next := pgRival(r)
+			claim := func(r store.ClaimRequest) { high = labtest.WantClaim(t, other, r, store.Claimed).Fence }
+			release := func(r store.ClaimRequest) { labtest.Want(t, "release", other.Release(ctx, r.ID, r.Owner), nil) }
+			next := labtest.Rival(r)
 			type change struct {
 				do      func()
 				want    store.Outcome
@@ -109,7 +109,7 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 				"nothing":               {func() {}, store.Claimed, 2},
 				"claimed":               {func() { claim(next) }, store.InProgress, 0},
 				"claimed and lapsed":    {func() { claim(next); f.exec(t, f.pgDamage("lease_until = "+pgNow), r.ID[:]) }, store.Claimed, 3},
-				"claimed and completed": {func() { claim(next); pgWant(t, "complete", pgComplete(t, other, next, "b"), nil) }, store.Completed, 0},
+				"claimed and completed": {func() { claim(next); labtest.Want(t, "complete", labtest.Complete(t, other, next, "b"), nil) }, store.Completed, 0},
 				"claimed and released":  {func() { claim(next); release(next) }, store.Claimed, 1},
 				"purged":                {func() { f.exec(t, "DELETE FROM "+f.records()) }, store.Claimed, 1},
 			}
@@ -119,18 +119,18 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 			} else {
 				changes["released"] = change{func() { release(r) }, store.Claimed, 1}
 				changes["released and claimed"] = change{func() { release(r); claim(next) }, store.InProgress, 0}
-				changes["completed"] = change{func() { pgWant(t, "complete", pgComplete(t, other, r, "a"), nil) }, store.Completed, 0}
+				changes["completed"] = change{func() { labtest.Want(t, "complete", labtest.Complete(t, other, r, "a"), nil) }, store.Completed, 0}
 				changes["renewed"] = change{func() {
 					_, err := other.Renew(ctx, []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: time.Minute}})
-					pgWant(t, "renew", err, nil)
+					labtest.Must(t, err)
 				}, store.InProgress, 0}
 				changes["resolved"] = change{func() {
-					pgWant(t, "resolve", other.Resolve(ctx, r.ID, store.Resolution{Fence: high, Payload: []byte("o"), Retention: time.Hour}), nil)
+					labtest.Must(t, other.Resolve(ctx, r.ID, store.Resolution{Fence: high, Payload: []byte("o"), Retention: time.Hour}))
 				}, store.Completed, 0}
 			}
 			for name, c := range changes {
-				r = pgClaim()
-				next = pgRival(r)
+				r = labtest.NewClaim()
+				next = labtest.Rival(r)
 				claim(r)
 				lapse := "lease_until = " + pgNow
 				if over {
@@ -139,7 +139,7 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 				f.exec(t, f.pgDamage(lapse), r.ID[:])
 				done := false
 				before.do = func() { done = true; c.do() }
-				got := pgMustClaim(t, st, pgRival(r), c.want)
+				got := labtest.WantClaim(t, st, labtest.Rival(r), c.want)
 				if !done || got.Attempt != c.attempt || got.Outcome == store.Claimed && got.Fence <= high {
 					t.Errorf("%v, past its retention %t, %s: %+v after the fence %d; changed before the claim wrote: %t", mode, over, name, got, high, done)
 				}

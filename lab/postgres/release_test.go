@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -27,12 +28,12 @@ func TestPostgresReleaseWaitsForItsClaim(t *testing.T) {
 				m := &pgMeeting{
 					begin: func(t *testing.T, _ time.Duration) store.ClaimRequest {
 						t.Helper()
-						r := pgClaim()
+						r := labtest.NewClaim()
 						if test.there {
-							pgMustClaim(t, s.quick, r, store.Claimed)
+							labtest.WantClaim(t, s.quick, r, store.Claimed)
 							f.exec(t, f.pgDamage("lease_until = "+pgLate), r.ID[:])
 						}
-						return pgRival(r)
+						return labtest.Rival(r)
 					},
 					first: slow["claim"], second: quick["release"], until: pgLapsed,
 				}

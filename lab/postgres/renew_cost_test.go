@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -53,9 +54,7 @@ func TestPostgresRenewalsLookAtTheirOwnRecords(t *testing.T) {
 			durations := pgValue[[]int64](t, f.Pool, "SELECT array_agg(60000000) FROM"+some, leases)
 			text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, FORMAT JSON) "+renewal, pgx.QueryExecModeExec, ids, owners, durations)
 			var plans []struct{ Plan pgPlan }
-			if err := json.Unmarshal([]byte(text), &plans); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, json.Unmarshal([]byte(text), &plans))
 			// A dozen nodes see each lease, and a scan of the whole table may be the cheapest for
 			// many of them.
 			if work := plans[0].Plan.work(); work > float64(4*records+20*leases) {

@@ -55,15 +55,15 @@ func TestPostgresLostReplies(t *testing.T) {
 // pgLoseEach takes a record through its life and loses each result once.
 func pgLoseEach(t *testing.T, st, witness store.Store, lost func(what, statement string, operation func(context.Context) error)) {
 	t.Helper()
-	ready := func() { pgMustNotFail(t, st, pgClaim()) } // there is a connection, and it knows the statement
-	r := pgClaim()
+	ready := func() { pgMustNotFail(t, st, labtest.NewClaim()) } // there is a connection, and it knows the statement
+	r := labtest.NewClaim()
 	var granted store.ClaimResult
 	ready()
 	lost("claim", "", func(ctx context.Context) (err error) { granted, err = st.Claim(ctx, r); return err })
 	if granted.Outcome != store.Claimed || granted.Attempt != 1 {
 		t.Errorf("the repeated claim answered %v, attempt %d", granted.Outcome, granted.Attempt)
 	}
-	pgMustClaim(t, witness, pgRival(r), store.InProgress)
+	labtest.WantClaim(t, witness, labtest.Rival(r), store.InProgress)
 	ready()
 	lost("renew", "", func(ctx context.Context) error {
 		statuses, err := st.Renew(ctx, []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
@@ -78,13 +78,13 @@ func pgLoseEach(t *testing.T, st, witness store.Store, lost func(what, statement
 		return nil
 	})
 	ready()
-	lost("complete", "", func(ctx context.Context) error { return st.Complete(ctx, pgCompletion(r, "answer")) })
-	pgMustClaim(t, witness, pgRival(r), store.Completed)
+	lost("complete", "", func(ctx context.Context) error { return st.Complete(ctx, labtest.Completion(r, "answer")) })
+	labtest.WantClaim(t, witness, labtest.Rival(r), store.Completed)
 
-	released := pgClaim()
-	pgMustClaim(t, st, released, store.Claimed)
+	released := labtest.NewClaim()
+	labtest.WantClaim(t, st, released, store.Claimed)
 	lost("release", "UPDATE", func(ctx context.Context) error { return st.Release(ctx, released.ID, released.Owner) })
-	pgMustClaim(t, witness, pgRival(released), store.Claimed)
+	labtest.WantClaim(t, witness, labtest.Rival(released), store.Claimed)
 }
 
 // TestPostgresHangs: a hanging server costs a call no more than its deadline; if the
@@ -97,15 +97,17 @@ func TestPostgresHangs(t *testing.T) {
 	f := pgSetup(t, server)
 	through := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config)
 	st, transactional := through.Leased(t), through.Transactional(t)
-	attempt := pgClaim()
-	pgMustClaim(t, transactional, attempt, store.Claimed)
-	pgMustClaim(t, st, pgClaim(), store.Claimed)
+	attempt := labtest.NewClaim()
+	labtest.WantClaim(t, transactional, attempt, store.Claimed)
+	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
 	proxy.Set(t, servers.Stall)
 	defer proxy.Set(t, servers.Forward) // pgx cleans broken connections up through it
 	for what, operation := range map[string]func(context.Context) error{
-		"claim":               func(ctx context.Context) error { _, err := st.Claim(ctx, pgClaim()); return err },
-		"transactional claim": func(ctx context.Context) error { _, err := transactional.Claim(ctx, pgClaim()); return err },
-		"commit":              func(ctx context.Context) error { return transactional.Complete(ctx, pgCompletion(attempt, "answer")) },
+		"claim":               func(ctx context.Context) error { _, err := st.Claim(ctx, labtest.NewClaim()); return err },
+		"transactional claim": func(ctx context.Context) error { _, err := transactional.Claim(ctx, labtest.NewClaim()); return err },
+		"commit": func(ctx context.Context) error {
+			return transactional.Complete(ctx, labtest.Completion(attempt, "answer"))
+		},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		err := operation(ctx)

@@ -20,9 +20,9 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 	c := reprisepg.Config{Schema: "nowhere", Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	_, leased := reprisepg.Open(t.Context(), f.Pool, c)
 	nowhere := pgOn(f.Pool, c)
-	_, claim := nowhere.Leased(t).Claim(t.Context(), pgClaim())
+	_, claim := nowhere.Leased(t).Claim(t.Context(), labtest.NewClaim())
 	for what, err := range map[string]error{"Open": leased, "claim": claim} {
-		pgWant(t, what, err, store.ErrMisconfigured)
+		labtest.Want(t, what, err, store.ErrMisconfigured)
 		if !strings.Contains(err.Error(), "Migrate, or apply what ") {
 			t.Errorf("%s does not say what to do: %v", what, err)
 		}
@@ -34,7 +34,7 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 	st, err := reprisepg.Open(t.Context(), f.Pool, f.Config)
 	if st == nil {
 		// Test servers run without fsync, the only thing that Open refuses.
-		pgWant(t, "Open", err, store.ErrMisconfigured)
+		labtest.Want(t, "Open", err, store.ErrMisconfigured)
 		if strings.Contains(err.Error(), ";") && strings.Contains(err.Error(), "Migrate") {
 			t.Errorf("Open of a migrated schema: %v", err)
 		}

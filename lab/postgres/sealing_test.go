@@ -21,9 +21,7 @@ func TestPostgresDumpHidesSealedResponses(t *testing.T) {
 				t.Parallel()
 				f := labtest.SetupPostgres(t, server)
 				var start string
-				if err := f.Pool.QueryRow(t.Context(), "SELECT pg_current_wal_insert_lsn()::text").Scan(&start); err != nil {
-					t.Fatal(err)
-				}
+				labtest.Must(t, f.Pool.QueryRow(t.Context(), "SELECT pg_current_wal_insert_lsn()::text").Scan(&start))
 				var store store.Store = f.Leased(t)
 				if atomic {
 					store = f.Transactional(t)
@@ -39,23 +37,17 @@ func TestPostgresDumpHidesSealedResponses(t *testing.T) {
 func dumpOf(t *testing.T, f *labtest.Postgres, start string) []byte {
 	t.Helper()
 	conn, err := f.Pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer conn.Release()
 	if _, err := conn.Exec(t.Context(), "CHECKPOINT"); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := conn.Query(t.Context(), "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables WHERE schemaname = $1", f.Config.Schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	var tables []string
 	for rows.Next() {
 		var table string
-		if err := rows.Scan(&table); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, rows.Scan(&table))
 		tables = append(tables, table)
 	}
 	if err := rows.Err(); err != nil || len(tables) == 0 {
@@ -67,15 +59,11 @@ func dumpOf(t *testing.T, f *labtest.Postgres, start string) []byte {
 			t.Fatal(err)
 		}
 		var file []byte
-		if err := conn.QueryRow(t.Context(), "SELECT pg_read_binary_file(pg_relation_filepath($1::regclass))", table).Scan(&file); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, conn.QueryRow(t.Context(), "SELECT pg_read_binary_file(pg_relation_filepath($1::regclass))", table).Scan(&file))
 		dump.Write(file)
 	}
 	var log []byte
-	if err := conn.QueryRow(t.Context(), "SELECT pg_read_binary_file('pg_wal/' || pg_walfile_name($1::pg_lsn))", start).Scan(&log); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, conn.QueryRow(t.Context(), "SELECT pg_read_binary_file('pg_wal/' || pg_walfile_name($1::pg_lsn))", start).Scan(&log))
 	dump.Write(log)
 	return dump.Bytes()
 }

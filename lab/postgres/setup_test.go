@@ -26,20 +26,20 @@ func TestPostgresLeastPrivileges(t *testing.T) {
 	role := limited.Pool.Config().ConnConfig.User
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer); GRANT USAGE ON SCHEMA "+f.Config.Schema+" TO "+role+
 		"; GRANT SELECT, INSERT ON "+f.name("effects")+" TO "+role)
-	_, err := limited.Leased(t).Claim(t.Context(), pgClaim())
-	pgWant(t, "claim without privileges", err, store.ErrMisconfigured)
+	_, err := limited.Leased(t).Claim(t.Context(), labtest.NewClaim())
+	labtest.Want(t, "claim without privileges", err, store.ErrMisconfigured)
 	if got := pgFinding(t, limited.Leased(t), "schema"); !strings.Contains(got.Detail, "permission denied") || !strings.Contains(got.Detail, "what reprisepg.Grants returns") {
 		t.Errorf("check without privileges finds %+v", got)
 	}
 
 	grants, err := reprisepg.Grants(f.Config, role)
-	pgWant(t, "Grants", err, nil)
+	labtest.Must(t, err)
 	f.exec(t, grants+"REVOKE DELETE ON "+f.records()+" FROM "+role)
 	if got := pgFinding(t, limited.Leased(t), "privileges"); !strings.Contains(got.Detail, "lacks DELETE on") {
 		t.Errorf("check without one privilege finds %+v", got)
 	}
 	f.exec(t, grants)
-	pgWant(t, "Migrate with the privileges", reprisepg.Migrate(t.Context(), limited.Pool, f.Config), nil)
+	labtest.Must(t, reprisepg.Migrate(t.Context(), limited.Pool, f.Config))
 	if codes := pgFindings(t, limited.Leased(t)); len(codes) != 0 {
 		t.Errorf("check with the privileges finds %v", codes)
 	}
@@ -62,7 +62,7 @@ func (f *pgFixture) limited(t *testing.T, server *servers.PostgresServer) *pgFix
 	f.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'secret'; REVOKE ALL ON SCHEMA public FROM "+role)
 	t.Cleanup(func() { f.exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
 	u, err := url.Parse(server.URL())
-	pgWant(t, "the server's URL", err, nil)
+	labtest.Must(t, err)
 	u.User = url.UserPassword(role, "secret")
 	return pgOn(labtest.NewPool(t, u.String()), f.Config)
 }
@@ -121,7 +121,7 @@ func pgFindings(t *testing.T, store store.Checker) []string {
 	ctx, cancel := pgCall(t)
 	defer cancel()
 	findings, err := store.Check(ctx)
-	pgWant(t, "check", err, nil)
+	labtest.Must(t, err)
 	var codes []string
 	for _, f := range findings {
 		if f.Code != "fsync" {
@@ -142,26 +142,26 @@ func TestPostgresInvalidPool(t *testing.T) {
 	_, pools["SchemaVersion of nil"] = reprisepg.SchemaVersion(t.Context(), nil, reprisepg.Config{})
 	pools["MigrateSQL of nil"] = reprisepg.MigrateSQL(t.Context(), nil, reprisepg.Config{})
 	for what, err := range pools {
-		pgWant(t, what, err, store.ErrInvalid)
+		labtest.Want(t, what, err, store.ErrInvalid)
 	}
 
 	closed := labtest.NewPool(t, servers.SharedPostgres(t).URL())
 	closed.Close()
-	_, err := pgOn(closed, reprisepg.Config{}).Leased(t).Claim(t.Context(), pgClaim())
-	pgWant(t, "claim over a closed pool", err, store.ErrUnavailable)
+	_, err := pgOn(closed, reprisepg.Config{}).Leased(t).Claim(t.Context(), labtest.NewClaim())
+	labtest.Want(t, "claim over a closed pool", err, store.ErrUnavailable)
 
 	away := labtest.NewPool(t, "postgres://nobody@127.0.0.1:1/nothing?connect_timeout=1")
-	_, err = pgOn(away, reprisepg.Config{}).Transactional(t).Claim(t.Context(), pgClaim())
-	pgWant(t, "claim without a server", err, store.ErrUnavailable)
+	_, err = pgOn(away, reprisepg.Config{}).Transactional(t).Claim(t.Context(), labtest.NewClaim())
+	labtest.Want(t, "claim without a server", err, store.ErrUnavailable)
 
 	busy := labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.MaxConns(1))
 	conn, err := busy.Acquire(t.Context())
-	pgWant(t, "acquire", err, nil)
+	labtest.Must(t, err)
 	defer conn.Release()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = pgOn(busy, reprisepg.Config{}).Leased(t).Claim(ctx, pgClaim())
-	pgWant(t, "claim without a free connection", err, store.ErrBusy)
+	_, err = pgOn(busy, reprisepg.Config{}).Leased(t).Claim(ctx, labtest.NewClaim())
+	labtest.Want(t, "claim without a free connection", err, store.ErrBusy)
 	if !strings.Contains(err.Error(), "(pool has 1, all in use)") {
 		t.Errorf("the error does not say why: %v", err)
 	}
@@ -181,7 +181,7 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 			t.Errorf("%v: check finds %v", mode, codes)
 		}
 		another := reprisepg.Config{Schema: f.Config.Schema, Table: strings.ReplaceAll(mode.String(), " ", "_")}
-		pgTogether(8, func(int) { pgCheck(t, "Migrate", reprisepg.Migrate(t.Context(), pooled.Pool, another)) })
+		pgTogether(8, func(int) { labtest.Must(t, reprisepg.Migrate(t.Context(), pooled.Pool, another)) })
 		pgLeasedLife(t, pgOn(pooled.Pool, another).Leased(t))
 		pgLeasedLife(t, pooled.Leased(t))
 		f.exec(t, "TRUNCATE "+f.records()+", "+f.name("effects"))

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -50,7 +51,7 @@ func pgCalls(st store.Store) map[string]func(ctx context.Context, r store.ClaimR
 			return word(st.Release(ctx, r.ID, r.Owner), "done")
 		},
 		"claim":        claim,
-		"rival claims": func(ctx context.Context, r store.ClaimRequest) string { return claim(ctx, pgRival(r)) },
+		"rival claims": func(ctx context.Context, r store.ClaimRequest) string { return claim(ctx, labtest.Rival(r)) },
 	}
 }
 
@@ -113,12 +114,12 @@ func TestPostgresSlowCommits(t *testing.T) {
 						first, second, _ := s.play(t, &pgMeeting{
 							begin: func(t *testing.T, span time.Duration) store.ClaimRequest {
 								t.Helper()
-								r := pgClaim()
+								r := labtest.NewClaim()
 								r.Lease = span
 								if test.until == pgOver {
 									r.Retention = span
 								}
-								pgMustClaim(t, s.quick, r, store.Claimed)
+								labtest.WantClaim(t, s.quick, r, store.Claimed)
 								f.exec(t, f.pgDamage("retention = 3600000000"), r.ID[:]) // of an outcome that is unknown
 								return r
 							},
@@ -147,8 +148,8 @@ func TestPostgresTransactionMeetsASlowCommit(t *testing.T) {
 	did, got, _ := s.play(t, &pgMeeting{
 		begin: func(t *testing.T, span time.Duration) store.ClaimRequest {
 			t.Helper()
-			r := pgClaim()
-			pgMustClaim(t, st, r, store.Claimed)
+			r := labtest.NewClaim()
+			labtest.WantClaim(t, st, r, store.Claimed)
 			f.insert(t, pgTx(t, st, r), 1)
 			until := fmt.Sprintf("%s + %d", pgLate, span.Microseconds())
 			f.exec(t, f.pgDamage("lease_until = "+until+", valid_until = "+until), r.ID[:])

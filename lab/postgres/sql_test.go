@@ -21,9 +21,7 @@ import (
 func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *labtest.TxStore {
 	tb.Helper()
 	store, err := reprisepg.NewSQL(db, f.Config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	return labtest.NewTxStore(store)
 }
 
@@ -33,9 +31,7 @@ func (f *pgFixture) leasedSQL(tb testing.TB, server *servers.PostgresServer) *re
 	tb.Helper()
 	store, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4),
 		labtest.SessionParam("bytea_output", "escape"), labtest.SessionParam("DateStyle", "German"), labtest.SessionParam("client_encoding", "LATIN1")), f.Config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	return store
 }
 
@@ -67,9 +63,9 @@ func sqlTx(t *testing.T, st *labtest.TxStore, r store.ClaimRequest) *sql.Tx {
 	t.Helper()
 	ctx := st.Bind(t.Context(), r.ID, r.Owner)
 	tx, err := reprisepg.SQLTx(ctx)
-	pgWant(t, "the *sql.Tx of a claim", err, nil)
+	labtest.Must(t, err)
 	_, err = reprisepg.Tx(ctx)
-	pgWant(t, "a pgx.Tx over a *sql.DB", err, store.ErrInvalid)
+	labtest.Want(t, "a pgx.Tx over a *sql.DB", err, store.ErrInvalid)
 	return tx
 }
 
@@ -78,16 +74,16 @@ func sqlTx(t *testing.T, st *labtest.TxStore, r store.ClaimRequest) *sql.Tx {
 func TestPostgresSQLSessionThatEnded(t *testing.T) {
 	t.Parallel()
 	f, st, _ := pgSQLSetup(t)
-	r := pgClaim()
-	pgMustClaim(t, st, r, store.Claimed)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, st, r, store.Claimed)
 	var pid int
-	pgWant(t, "ask for the session", sqlTx(t, st, r).QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid), nil)
+	labtest.Must(t, sqlTx(t, st, r).QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
 	_, err := f.Pool.Exec(t.Context(), "SELECT pg_terminate_backend($1, 10000)", pid)
-	pgWant(t, "end the session", err, nil)
-	pgWant(t, "complete", pgComplete(t, st, r, "answer"), store.ErrNotApplied)
-	again := pgRival(r)
-	pgMustClaim(t, st, again, store.Claimed)
-	pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
+	labtest.Must(t, err)
+	labtest.Want(t, "complete", labtest.Complete(t, st, r, "answer"), store.ErrNotApplied)
+	again := labtest.Rival(r)
+	labtest.WantClaim(t, st, again, store.Claimed)
+	labtest.Must(t, st.Release(t.Context(), again.ID, again.Owner))
 }
 
 // TestPostgresSQLRowsLeftOpen: a result that the handler left open keeps the attempt from
@@ -95,17 +91,17 @@ func TestPostgresSQLSessionThatEnded(t *testing.T) {
 func TestPostgresSQLRowsLeftOpen(t *testing.T) {
 	t.Parallel()
 	_, st, db := pgSQLSetup(t)
-	r := pgClaim()
-	pgMustClaim(t, st, r, store.Claimed)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, st, r, store.Claimed)
 	rows, err := sqlTx(t, st, r).QueryContext(t.Context(), "SELECT generate_series(1, 1000000)") //nolint:rowserrcheck,sqlclosecheck // left open on purpose
 	if err != nil || !rows.Next() {
 		t.Fatal("no rows", err)
 	}
-	pgWant(t, "complete", pgComplete(t, st, r, "answer"), store.ErrNotApplied)
+	labtest.Want(t, "complete", labtest.Complete(t, st, r, "answer"), store.ErrNotApplied)
 	labtest.Eventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
-	again := pgRival(r)
-	pgMustClaim(t, st, again, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, st, again, "answer"), nil)
+	again := labtest.Rival(r)
+	labtest.WantClaim(t, st, again, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, st, again, "answer"))
 }
 
 // TestPostgresSQLStatementLeftRunning: a statement that the handler left running, which
@@ -115,8 +111,8 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 	t.Parallel()
 	f, st, db := pgSQLSetup(t)
 	for _, discard := range []bool{false, true} {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
 		tx, left := sqlTx(t, st, r), make(chan error, 1)
 		statement := "SELECT pg_sleep(600), '" + f.Config.Schema + "'" //nolint:gosec // tells it from those of other tests
 		go func() { _, err := tx.ExecContext(context.WithoutCancel(t.Context()), statement); left <- err }()
@@ -128,9 +124,9 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 		if discard {
 			complete, want = st.Discard, store.ErrUnavailable // rolled back, and no time is left for the record
 		}
-		err := complete(ctx, pgCompletion(r, "answer"))
+		err := complete(ctx, labtest.Completion(r, "answer"))
 		cancel()
-		pgWant(t, "complete", err, want)
+		labtest.Want(t, "complete", err, want)
 		if err := <-left; err == nil {
 			t.Error("the statement was not ended")
 		}
@@ -145,7 +141,7 @@ func TestPostgresSQLDrivers(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
 	config, err := pgx.ParseConfig(server.URL())
-	pgWant(t, "config", err, nil)
+	labtest.Must(t, err)
 
 	unlimited := stdlib.OpenDB(*config)
 	defer func() { _ = unlimited.Close() }()
@@ -159,8 +155,8 @@ func TestPostgresSQLDrivers(t *testing.T) {
 	other := sql.OpenDB(wrappingConnector{Connector: stdlib.GetConnector(*config)})
 	other.SetMaxOpenConns(4)
 	defer func() { _ = other.Close() }()
-	_, err = f.transactionalSQL(t, other).Claim(t.Context(), pgClaim())
-	pgWant(t, "claim over another driver", err, store.ErrMisconfigured)
+	_, err = f.transactionalSQL(t, other).Claim(t.Context(), labtest.NewClaim())
+	labtest.Want(t, "claim over another driver", err, store.ErrMisconfigured)
 
 	shared := stdlib.OpenDBFromPool(f.Pool)
 	shared.SetMaxOpenConns(4)
@@ -171,13 +167,13 @@ func TestPostgresSQLDrivers(t *testing.T) {
 // pgTxOnce claims and completes one operation over a *sql.DB.
 func pgTxOnce(t *testing.T, st *labtest.TxStore) {
 	t.Helper()
-	r := pgClaim()
-	pgMustClaim(t, st, r, store.Claimed)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, st, r, store.Claimed)
 	if _, err := sqlTx(t, st, r).ExecContext(t.Context(), "SELECT 1"); err != nil {
 		t.Fatal(err)
 	}
-	pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
-	pgMustClaim(t, st, pgRival(r), store.Completed)
+	labtest.Must(t, labtest.Complete(t, st, r, "answer"))
+	labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 }
 
 // wrappingConnector makes connections in a wrapper, as tracing drivers do.

@@ -21,17 +21,17 @@ func TestPostgresSQLSessionsAreKept(t *testing.T) {
 	f := pgSetup(t, server)
 	db := labtest.NewDB(t, server.URL(), labtest.MaxConns(1))
 	st, err := reprisepg.NewSQL(db, f.Config)
-	pgWant(t, "NewSQL", err, nil)
+	labtest.Must(t, err)
 	session := func() (pid int) {
 		t.Helper()
-		pgWant(t, "ask for the session", db.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid), nil)
+		labtest.Must(t, db.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
 		return pid
 	}
 	first := session()
 	for range 3 {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
-		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
+		labtest.Must(t, labtest.Complete(t, st, r, "answer"))
 	}
 	if last := session(); last != first {
 		t.Errorf("the calls began with the session %d and ended with %d", first, last)
@@ -57,12 +57,12 @@ func TestPostgresSQLSessionAfterAPanicMidReply(t *testing.T) {
 	})
 	f.Config.NoCombining = true // the call panics, and not a batch
 	st, err := reprisepg.NewSQL(db, f.Config)
-	pgWant(t, "NewSQL", err, nil)
-	pgMustClaim(t, st, pgClaim(), store.Claimed)
+	labtest.Must(t, err)
+	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
 	broken.Store(true)
-	if !pgPanics(func() { _, _ = st.Claim(t.Context(), pgClaim()) }) {
+	if !pgPanics(func() { _, _ = st.Claim(t.Context(), labtest.NewClaim()) }) {
 		t.Error("the hook did not panic")
 	}
 	broken.Store(false)
-	pgMustClaim(t, st, pgClaim(), store.Claimed)
+	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
 }

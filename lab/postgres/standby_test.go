@@ -27,9 +27,9 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 	server := servers.StartPostgres(t)
 	f := pgSetup(t, server)
 	standby := server.StartStandby(t)
-	replayed := pgClaim()
-	pgMustClaim(t, f.Leased(t), replayed, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, f.Leased(t), replayed, pgBody), nil)
+	replayed := labtest.NewClaim()
+	labtest.WantClaim(t, f.Leased(t), replayed, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, f.Leased(t), replayed, pgBody))
 
 	const conns = 6
 	var (
@@ -45,9 +45,7 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 	db := labtest.NewDB(t, server.URL(), labtest.MaxConns(conns), wherever)
 	db.SetMaxIdleConns(conns)
 	overSQL, err := reprisepg.NewSQL(db, f.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	for name, on := range map[string]struct {
 		st      *reprisepg.Store
 		connect func() (release func(), err error)
@@ -65,9 +63,7 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 		var releases []func()
 		for range conns { // all of them to the standby
 			release, err := on.connect()
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			releases = append(releases, release)
 		}
 		for _, release := range releases {
@@ -75,13 +71,13 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 		}
 		primary.Store(1)
 		for range conns {
-			r := pgClaim()
-			pgMustClaim(t, on.st, r, store.Claimed)
+			r := labtest.NewClaim()
+			labtest.WantClaim(t, on.st, r, store.Claimed)
 			_, err := on.st.Inspect(t.Context(), r.ID)
-			pgWant(t, name+": inspect", err, nil)
-			pgWant(t, name+": complete", pgComplete(t, on.st, r, pgBody), nil)
+			labtest.Want(t, name+": inspect", err, nil)
+			labtest.Want(t, name+": complete", labtest.Complete(t, on.st, r, pgBody), nil)
 		}
-		pgMustClaim(t, on.st, pgRival(replayed), store.Completed)
+		labtest.WantClaim(t, on.st, labtest.Rival(replayed), store.Completed)
 	}
 }
 
@@ -89,9 +85,7 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 func pgAddress(tb testing.TB, url string) string {
 	tb.Helper()
 	c, err := pgx.ParseConfig(url)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
 }
 
@@ -105,13 +99,13 @@ func TestPostgresReplaysDuringAnOutageOfItsStandby(t *testing.T) {
 	const conns, claims = 10, 40
 	f := pgSetup(t, server, labtest.MaxConns(conns))
 	combined, err := reprisepg.New(f.Pool, f.Config)
-	pgWant(t, "New", err, nil)
+	labtest.Must(t, err)
 	f.Config.NoCombining = true
 	single, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), labtest.MaxConns(conns)), f.Config)
-	pgWant(t, "NewSQL", err, nil)
-	replayed := pgClaim()
-	pgMustClaim(t, f.Leased(t), replayed, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, f.Leased(t), replayed, pgBody), nil)
+	labtest.Must(t, err)
+	replayed := labtest.NewClaim()
+	labtest.WantClaim(t, f.Leased(t), replayed, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, f.Leased(t), replayed, pgBody))
 	server.Set(t, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(t)
 
@@ -120,20 +114,20 @@ func TestPostgresReplaysDuringAnOutageOfItsStandby(t *testing.T) {
 		labtest.Eventually(t, name+": a claim is sent, and not confirmed", func() bool {
 			brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := st.Claim(brief, pgClaim())
+			_, err := st.Claim(brief, labtest.NewClaim())
 			return errors.Is(err, store.ErrUnknown)
 		})
 		var waiting sync.WaitGroup
 		for range claims {
 			waiting.Go(func() {
-				if _, err := st.Claim(t.Context(), pgClaim()); err != nil {
+				if _, err := st.Claim(t.Context(), labtest.NewClaim()); err != nil {
 					t.Errorf("%s: a claim that waits for the standby: %v", name, err)
 				}
 			})
 		}
 		labtest.Eventually(t, "claims wait for the standby", func() bool { return st.Usage()[0].Used >= conns/2 })
 		for range claims {
-			pgMustClaim(t, st, pgRival(replayed), store.Completed)
+			labtest.WantClaim(t, st, labtest.Rival(replayed), store.Completed)
 		}
 		standby.Link.Set(t, servers.Forward)
 		waiting.Wait()

@@ -43,7 +43,7 @@ func eachPool(t *testing.T, c reprise.Config, conns int32, test func(t *testing.
 			if kind == "sql" {
 				var err error
 				st, err = reprisepg.NewSQL(labtest.NewDB(t, server.URL(), labtest.MaxConns(conns)), f.Config)
-				pgWant(t, "NewSQL", err, nil)
+				labtest.Must(t, err)
 				h.insert = func(ctx context.Context, n int) error {
 					tx, err := reprisepg.SQLTx(ctx)
 					if err == nil {
@@ -54,11 +54,11 @@ func eachPool(t *testing.T, c reprise.Config, conns int32, test func(t *testing.
 			}
 			var err error
 			h.engine, err = reprise.New(st, c)
-			pgWant(t, "engine", err, nil)
+			labtest.Must(t, err)
 			t.Cleanup(func() {
 				ctx, cancel := pgCall(t)
 				defer cancel()
-				pgWant(t, "close", h.engine.Close(ctx), nil)
+				labtest.Must(t, h.engine.Close(ctx))
 			})
 			test(t, h)
 		})
@@ -69,7 +69,7 @@ func eachPool(t *testing.T, c reprise.Config, conns int32, test func(t *testing.
 func (h *pgHandlers) begin(t *testing.T, key string, want reprise.Outcome) reprise.Result {
 	t.Helper()
 	got, err := h.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: key, Transactional: true})
-	pgWant(t, "begin", err, nil)
+	labtest.Must(t, err)
 	if got.Outcome != want {
 		t.Fatalf("begin answered %v, want %v", got.Outcome, want)
 	}
@@ -80,7 +80,7 @@ func (h *pgHandlers) begin(t *testing.T, key string, want reprise.Outcome) repri
 func (h *pgHandlers) complete(t *testing.T, a *reprise.Attempt, c reprise.Completion, want reprise.AttemptEnd) {
 	t.Helper()
 	got, err := a.Complete(c)
-	pgWant(t, "complete", err, nil)
+	labtest.Must(t, err)
 	if got.End != want {
 		t.Errorf("it ended as %v (%v), want %v", got.End, got.Err, want)
 	}
@@ -101,14 +101,14 @@ func TestPostgresEffectsCommitWithTheAnswer(t *testing.T) {
 	answer := reprise.Completion{Payload: []byte("answer")}
 	eachPool(t, reprise.Config{}, 6, func(t *testing.T, h *pgHandlers) {
 		released := h.begin(t, "key", reprise.Claimed).Attempt
-		pgWant(t, "insert", h.insert(released.Context(), 1), nil)
+		labtest.Must(t, h.insert(released.Context(), 1))
 		h.begin(t, "key", reprise.InProgress) // its claim is committed
 		h.want(t, 0)
-		pgWant(t, "release", released.Release(), nil)
-		pgWant(t, "Tx after the end", h.insert(released.Context(), 1), store.ErrInvalid)
+		labtest.Must(t, released.Release())
+		labtest.Want(t, "Tx after the end", h.insert(released.Context(), 1), store.ErrInvalid)
 
 		kept := h.begin(t, "key", reprise.Claimed).Attempt
-		pgWant(t, "insert", h.insert(kept.Context(), 2), nil)
+		labtest.Must(t, h.insert(kept.Context(), 2))
 		h.complete(t, kept, answer, reprise.EndRecorded)
 		h.want(t, 1)
 		if got := h.begin(t, "key", reprise.Replayed); string(got.Payload) != "answer" {
@@ -116,22 +116,22 @@ func TestPostgresEffectsCommitWithTheAnswer(t *testing.T) {
 		}
 
 		refused := h.begin(t, "refused", reprise.Claimed).Attempt
-		pgWant(t, "insert", h.insert(refused.Context(), 3), nil)
+		labtest.Must(t, h.insert(refused.Context(), 3))
 		h.complete(t, refused, reprise.Completion{Payload: []byte("500"), DiscardEffects: true}, reprise.EndRecorded)
 		h.begin(t, "refused", reprise.Replayed)
 
 		unknown := h.begin(t, "unknown", reprise.Claimed).Attempt
-		pgWant(t, "insert", h.insert(unknown.Context(), 4), nil)
-		pgWant(t, "unknown", unknown.Unknown("a bank timed out"), nil)
+		labtest.Must(t, h.insert(unknown.Context(), 4))
+		labtest.Must(t, unknown.Unknown("a bank timed out"))
 		h.begin(t, "unknown", reprise.Lapsed)
 
 		h.complete(t, h.begin(t, "asks for none", reprise.Claimed).Attempt, answer, reprise.EndRecorded)
 		h.want(t, 1)
 
 		plain, err := h.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "another policy"})
-		pgWant(t, "begin", err, nil)
-		pgWant(t, "Tx of another policy", h.insert(plain.Attempt.Context(), 5), store.ErrInvalid)
-		pgWant(t, "release", plain.Attempt.Release(), nil)
+		labtest.Must(t, err)
+		labtest.Want(t, "Tx of another policy", h.insert(plain.Attempt.Context(), 5), store.ErrInvalid)
+		labtest.Must(t, plain.Attempt.Release())
 	})
 }
 
@@ -141,9 +141,9 @@ func TestPostgresNestedAttemptsHaveTheirOwn(t *testing.T) {
 	t.Parallel()
 	eachPool(t, reprise.Config{}, 6, func(t *testing.T, h *pgHandlers) {
 		outer := h.begin(t, "outer", reprise.Claimed).Attempt
-		pgWant(t, "insert", h.insert(outer.Context(), 1), nil)
+		labtest.Must(t, h.insert(outer.Context(), 1))
 		elsewhere, err := reprise.New(memstore.New(), reprise.Config{})
-		pgWant(t, "engine", err, nil)
+		labtest.Must(t, err)
 		for name, begin := range map[string]func(reprise.Operation) (reprise.Result, error){
 			"another policy": func(op reprise.Operation) (reprise.Result, error) { return h.engine.Begin(outer.Context(), op) },
 			"the same key, another store": func(op reprise.Operation) (reprise.Result, error) {
@@ -152,18 +152,18 @@ func TestPostgresNestedAttemptsHaveTheirOwn(t *testing.T) {
 			},
 		} {
 			inner, err := begin(reprise.Operation{Scope: "tenant", Key: name})
-			pgWant(t, "begin", err, nil)
-			pgWant(t, name, h.insert(inner.Attempt.Context(), 2), store.ErrInvalid)
-			pgWant(t, "release", inner.Attempt.Release(), nil)
+			labtest.Must(t, err)
+			labtest.Want(t, name, h.insert(inner.Attempt.Context(), 2), store.ErrInvalid)
+			labtest.Must(t, inner.Attempt.Release())
 		}
 		inner, err := h.engine.Begin(outer.Context(), reprise.Operation{Scope: "tenant", Key: "inner", Transactional: true})
-		pgWant(t, "begin", err, nil)
-		pgWant(t, "insert", h.insert(inner.Attempt.Context(), 3), nil)
+		labtest.Must(t, err)
+		labtest.Must(t, h.insert(inner.Attempt.Context(), 3))
 		h.complete(t, inner.Attempt, reprise.Completion{Payload: []byte("answer")}, reprise.EndRecorded)
-		pgWant(t, "insert after that", h.insert(outer.Context(), 4), nil)
-		pgWant(t, "release", outer.Release(), nil)
+		labtest.Must(t, h.insert(outer.Context(), 4))
+		labtest.Must(t, outer.Release())
 		h.want(t, 1)
-		pgWant(t, "close", elsewhere.Close(t.Context()), nil)
+		labtest.Must(t, elsewhere.Close(t.Context()))
 	})
 }
 
@@ -173,13 +173,13 @@ func TestPostgresEndedByTheHandler(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)
 	for _, text := range []string{"COMMIT", "ROLLBACK", "COMMIT; BEGIN", "ROLLBACK; BEGIN", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN"} {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
 		if _, err := pgTx(t, st, r).Exec(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}
-		pgWant(t, text, pgComplete(t, st, r, "answer"), store.ErrMisconfigured)
-		pgMustClaim(t, st, pgRival(r), store.Lapsed)
+		labtest.Want(t, text, labtest.Complete(t, st, r, "answer"), store.ErrMisconfigured)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Lapsed)
 	}
 	if n := f.Pool.Stat().AcquiredConns(); n != 0 {
 		t.Errorf("%d connections are still out", n)
@@ -193,16 +193,16 @@ func TestPostgresHabitsDoNoHarm(t *testing.T) {
 	eachPool(t, reprise.Config{}, 6, func(t *testing.T, h *pgHandlers) {
 		for n, end := range []string{"commit", "rollback"} {
 			a := h.begin(t, end, reprise.Claimed).Attempt
-			pgWant(t, "insert", h.insert(a.Context(), n), nil)
+			labtest.Must(t, h.insert(a.Context(), n))
 			ctx := a.Context()
 			if tx, err := reprisepg.Tx(ctx); err == nil {
 				ends := map[string]func(context.Context) error{"commit": tx.Commit, "rollback": tx.Rollback}
-				pgWant(t, end, ends[end](ctx), reprisepg.ErrTxManaged)
+				labtest.Want(t, end, ends[end](ctx), reprisepg.ErrTxManaged)
 			} else {
 				tx, err := reprisepg.SQLTx(ctx)
-				pgWant(t, "SQLTx", err, nil)
+				labtest.Must(t, err)
 				ends := map[string]func() error{"commit": tx.Commit, "rollback": tx.Rollback}
-				pgWant(t, end, ends[end](), reprisepg.ErrTxManaged)
+				labtest.Want(t, end, ends[end](), reprisepg.ErrTxManaged)
 			}
 			h.complete(t, a, reprise.Completion{Payload: []byte("answer")}, reprise.EndRecorded)
 		}
@@ -218,8 +218,8 @@ func TestPostgresTransactionTimesOut(t *testing.T) {
 	f.Config.TxTimeout = time.Second
 	st := f.Transactional(t)
 	for name, linger := range map[string]string{"idle": "", "in a statement": "SELECT pg_sleep(60)"} {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
 		tx := pgTx(t, st, r)
 		f.insert(t, tx, 1)
 		if linger != "" {
@@ -231,8 +231,8 @@ func TestPostgresTransactionTimesOut(t *testing.T) {
 			_, err := tx.Exec(t.Context(), "SELECT 1")
 			return err != nil
 		})
-		pgWant(t, name, pgComplete(t, st, r, "answer"), store.ErrNotApplied)
-		pgMustClaim(t, st, pgRival(r), store.Claimed)
+		labtest.Want(t, name, labtest.Complete(t, st, r, "answer"), store.ErrNotApplied)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Claimed)
 		if n := f.effects(t); n != 0 {
 			t.Errorf("%s: %d effects are left", name, n)
 		}
@@ -256,7 +256,7 @@ func TestPostgresPoolsOfAnySize(t *testing.T) {
 					for err = h.insert(got.Attempt.Context(), n); errors.Is(err, store.ErrBusy); { // longer than TxTimeout, on a busy machine
 						err = h.insert(got.Attempt.Context(), n)
 					}
-					pgWant(t, "insert", err, nil)
+					labtest.Must(t, err)
 					h.complete(t, got.Attempt, reprise.Completion{Payload: []byte("answer")}, reprise.EndRecorded)
 				})
 			}
@@ -265,7 +265,7 @@ func TestPostgresPoolsOfAnySize(t *testing.T) {
 		})
 	}
 	alone, err := reprise.New(pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(1)).Leased(t), reprise.Config{})
-	pgWant(t, "engine", err, nil)
-	pgWant(t, "a pool of one", alone.Transacts(), store.ErrInvalid)
-	pgWant(t, "close", alone.Close(t.Context()), nil)
+	labtest.Must(t, err)
+	labtest.Want(t, "a pool of one", alone.Transacts(), store.ErrInvalid)
+	labtest.Must(t, alone.Close(t.Context()))
 }

@@ -49,26 +49,26 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)
 	ctx := t.Context()
-	r := pgClaim()
-	pgMustClaim(t, st, r, store.Claimed)
+	r := labtest.NewClaim()
+	labtest.WantClaim(t, st, r, store.Claimed)
 	bound := st.Bind(ctx, r.ID, r.Owner)
 	tx := pgTx(t, st, r)
 	f.insert(t, tx, 1)
-	pgWant(t, "Commit", tx.Commit(ctx), reprisepg.ErrTxManaged)
-	pgWant(t, "Rollback", tx.Rollback(ctx), reprisepg.ErrTxManaged)
+	labtest.Want(t, "Commit", tx.Commit(ctx), reprisepg.ErrTxManaged)
+	labtest.Want(t, "Rollback", tx.Rollback(ctx), reprisepg.ErrTxManaged)
 
 	undone, err := tx.Begin(ctx)
-	pgWant(t, "Begin", err, nil)
+	labtest.Must(t, err)
 	f.insert(t, undone, 2)
-	pgWant(t, "Rollback of a savepoint", undone.Rollback(ctx), nil)
+	labtest.Must(t, undone.Rollback(ctx))
 	err = pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { f.insert(t, tx, 3); return nil })
-	pgWant(t, "BeginFunc", err, nil)
+	labtest.Must(t, err)
 	leaked, err := tx.Begin(ctx)
-	pgWant(t, "Begin", err, nil)
+	labtest.Must(t, err)
 	if n := f.effects(t); n != 0 {
 		t.Errorf("%d effects are visible before the attempt ended", n)
 	}
-	pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
+	labtest.Must(t, labtest.Complete(t, st, r, "answer"))
 	if n := f.effects(t); n != 2 {
 		t.Errorf("%d effects, want 2", n)
 	}
@@ -88,9 +88,9 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 		}
 	}
 	_, err = reprisepg.Tx(bound)
-	pgWant(t, "Tx of an attempt that ended", err, store.ErrInvalid)
+	labtest.Want(t, "Tx of an attempt that ended", err, store.ErrInvalid)
 	_, err = reprisepg.Tx(ctx)
-	pgWant(t, "Tx without an attempt", err, store.ErrInvalid)
+	labtest.Want(t, "Tx without an attempt", err, store.ErrInvalid)
 }
 
 // TestPostgresTxThatCannotCommit: an attempt whose effects cannot be kept is not applied,
@@ -122,30 +122,30 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 		},
 		"a closed connection": func(ctx context.Context, tx pgx.Tx) error { return tx.Conn().Close(ctx) },
 	} {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
 		tx := pgTx(t, st, r)
 		f.insert(t, tx, 1)
 		if err := spoil(t.Context(), tx); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		err := pgComplete(t, st, r, "answer")
+		err := labtest.Complete(t, st, r, "answer")
 		if !errors.Is(err, store.ErrNotApplied) {
 			t.Errorf("%s: complete answered %v, want ErrNotApplied", name, err)
 		}
 		if n := f.effects(t); n != 0 {
 			t.Errorf("%s: %d effects are left", name, n)
 		}
-		again := pgRival(r)
+		again := labtest.Rival(r)
 		labtest.Eventually(t, name+": the key can be claimed again", func() bool {
 			return pgMustNotFail(t, st, again).Outcome == store.Claimed
 		})
-		pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
+		labtest.Must(t, st.Release(t.Context(), again.ID, again.Owner))
 	}
 
 	for _, fails := range []string{"SELECT 1/0", "SELECT pg_terminate_backend(pg_backend_pid())"} {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
 		tx := pgTx(t, st, r)
 		f.insert(t, tx, 1)
 		if _, err := tx.Exec(t.Context(), fails); err == nil {
@@ -154,11 +154,11 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 		if nested, err := tx.Begin(t.Context()); err == nil || nested != nil {
 			t.Errorf("a savepoint after %s: %v, %v", fails, nested, err)
 		}
-		pgWant(t, "complete without effects", st.Discard(t.Context(), pgCompletion(r, "409")), nil)
+		labtest.Must(t, st.Discard(t.Context(), labtest.Completion(r, "409")))
 		if n := f.effects(t); n != 0 {
 			t.Errorf("%d effects are left of a kept failure", n)
 		}
-		pgMustClaim(t, st, pgRival(r), store.Completed)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	}
 }
 
@@ -187,8 +187,8 @@ func TestPostgresRequestsTakeTwoTransactionIDs(t *testing.T) {
 		before := next()
 		var r store.ClaimRequest
 		for range requests {
-			r = pgClaim()
-			pgMustClaim(t, st, r, store.Claimed)
+			r = labtest.NewClaim()
+			labtest.WantClaim(t, st, r, store.Claimed)
 			if test.effects {
 				n++
 				f.insert(t, pgTx(t, st, r), n)
@@ -197,14 +197,14 @@ func TestPostgresRequestsTakeTwoTransactionIDs(t *testing.T) {
 			if test.discard {
 				complete = st.Discard
 			}
-			pgWant(t, "complete", complete(t.Context(), pgCompletion(r, pgBody)), nil)
+			labtest.Must(t, complete(t.Context(), labtest.Completion(r, pgBody)))
 		}
 		if got := next() - before; got != test.want {
 			t.Errorf("%s: %d requests took %d transaction IDs, want %d", name, requests, got, test.want)
 		}
 		before = next()
 		for range requests {
-			pgMustClaim(t, st, pgRival(r), store.Completed)
+			labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 		}
 		if got := next() - before; got != 0 {
 			t.Errorf("%d replays took %d transaction IDs", requests, got)

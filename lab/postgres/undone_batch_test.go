@@ -73,16 +73,16 @@ func TestPostgresUndoneBatch(t *testing.T) {
 	for range 50 {
 		keys, granted := make([]store.ClaimRequest, manyCallers), make([]atomic.Int64, manyCallers)
 		for i := range keys {
-			keys[i] = pgClaim()
+			keys[i] = labtest.NewClaim()
 			if i%2 == 0 {
-				pgMustClaim(t, other, keys[i], store.Claimed)
+				labtest.WantClaim(t, other, keys[i], store.Claimed)
 			}
 		}
 		session.mu.Lock()
 		session.armed = true
 		session.between = func() {
 			for i := range keys {
-				if i%2 == 1 && pgMustNotFail(t, other, pgRival(keys[i])).Outcome == store.Claimed {
+				if i%2 == 1 && pgMustNotFail(t, other, labtest.Rival(keys[i])).Outcome == store.Claimed {
 					granted[i].Add(1)
 				}
 			}
@@ -90,7 +90,7 @@ func TestPostgresUndoneBatch(t *testing.T) {
 		session.mu.Unlock()
 		pgTogether(manyCallers, func(i int) {
 			if i%2 == 0 {
-				pgWant(t, "complete", pgComplete(t, st, keys[i], pgBody), nil)
+				labtest.Must(t, labtest.Complete(t, st, keys[i], pgBody))
 			} else if pgMustNotFail(t, st, keys[i]).Outcome == store.Claimed {
 				granted[i].Add(1)
 			}
@@ -120,25 +120,25 @@ func TestPostgresBatchRecreatesADeletedRecord(t *testing.T) {
 	st := f.Leased(t)
 	other := pgOn(labtest.NewPool(t, server.URL()), f.Config).Leased(t)
 	f.exec(t, "ALTER FUNCTION "+f.name("reprise_records_claims_v1")+" SET lock_timeout = '20s'")
-	replayed := pgClaim()
-	pgMustClaim(t, st, replayed, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, st, replayed, pgBody), nil)
+	replayed := labtest.NewClaim()
+	labtest.WantClaim(t, st, replayed, store.Claimed)
+	labtest.Must(t, labtest.Complete(t, st, replayed, pgBody))
 	for range 150 {
-		pgMustClaim(t, st, pgRival(replayed), store.Completed)
+		labtest.WantClaim(t, st, labtest.Rival(replayed), store.Completed)
 	}
 
 	// Creations of the even ones wait for a lock; the odd ones are in progress.
 	blocker, err := f.Pool.Begin(t.Context())
-	pgWant(t, "begin", err, nil)
+	labtest.Must(t, err)
 	defer func() { _ = blocker.Rollback(context.WithoutCancel(t.Context())) }()
 	put := f.pgInsert("(SELECT $1::bytea AS id) AS s", nil)
 	owners, claims := make([]store.ClaimRequest, manyCallers), make([]store.ClaimRequest, manyCallers)
 	for i := range claims {
-		owners[i] = pgClaim()
+		owners[i] = labtest.NewClaim()
 		owners[i].ID[0] = byte(i%2) * 0xff
-		claims[i] = pgRival(owners[i])
+		claims[i] = labtest.Rival(owners[i])
 		if i%2 == 1 {
-			pgMustClaim(t, other, owners[i], store.Claimed)
+			labtest.WantClaim(t, other, owners[i], store.Claimed)
 			continue
 		}
 		if _, err := blocker.Exec(t.Context(), put, claims[i].ID[:]); err != nil {
@@ -157,7 +157,7 @@ func TestPostgresBatchRecreatesADeletedRecord(t *testing.T) {
 	for i := 1; i < manyCallers; i += 2 {
 		f.exec(t, "DELETE FROM "+f.records()+" WHERE id = $1", owners[i].ID[:])
 	}
-	pgWant(t, "rollback", blocker.Rollback(t.Context()), nil)
+	labtest.Must(t, blocker.Rollback(t.Context()))
 	<-ended
 	created := 0
 	for i := 1; i < manyCallers; i += 2 {
@@ -183,12 +183,12 @@ func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
 	st := f.Leased(t)
 	f.exec(t, "ALTER FUNCTION "+f.name("reprise_records_claims_v1")+" SET lock_timeout = '20s'")
 	blocker, err := f.Pool.Begin(t.Context())
-	pgWant(t, "begin", err, nil)
+	labtest.Must(t, err)
 	defer func() { _ = blocker.Rollback(context.WithoutCancel(t.Context())) }()
 	put := f.pgInsert("(SELECT $1::bytea AS id) AS s", nil)
 	claims := make([]store.ClaimRequest, manyCallers)
 	for i := range claims {
-		claims[i] = pgClaim()
+		claims[i] = labtest.NewClaim()
 		if _, err := blocker.Exec(t.Context(), put, claims[i].ID[:]); err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
 		return pgValue[int](t, f.Pool, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%claims_v1%'`, f.Config.Schema) > 0
 	})
-	pgWant(t, "rollback", blocker.Rollback(t.Context()), nil)
+	labtest.Must(t, blocker.Rollback(t.Context()))
 	<-ended
 	unknown := 0
 	for i, err := range failures {

@@ -25,9 +25,9 @@ func TestPostgresLogAndRowOfANewKey(t *testing.T) {
 
 	run := func(st store.Store) func() {
 		return func() {
-			r := pgClaim()
-			pgMustClaim(t, st, r, store.Claimed)
-			pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
+			r := labtest.NewClaim()
+			labtest.WantClaim(t, st, r, store.Claimed)
+			labtest.Must(t, labtest.Complete(t, st, r, pgBody))
 		}
 	}
 	leased := pgLogOf(t, f, run(f.Leased(t)))

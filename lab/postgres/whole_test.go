@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // TestPostgresTxIsAWholePgxTx: all rows that a handler writes through the transaction of
@@ -16,37 +17,37 @@ func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 	ctx := t.Context()
 	var object uint32
 	for _, kept := range []bool{false, true} {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, st, r, store.Claimed)
 		tx := pgTx(t, st, r)
 
 		var batch pgx.Batch
 		batch.Queue(f.insertion(), 1)
 		batch.Queue(f.insertion(), 2)
-		pgWant(t, "SendBatch", tx.SendBatch(ctx, &batch).Close(), nil)
+		labtest.Must(t, tx.SendBatch(ctx, &batch).Close())
 		n, err := tx.CopyFrom(ctx, pgx.Identifier{f.Config.Schema, "effects"}, []string{"n"}, pgx.CopyFromRows([][]any{{3}, {4}}))
 		if err != nil || n != 2 {
 			t.Fatalf("CopyFrom: %d, %v", n, err)
 		}
 		_, err = tx.Prepare(ctx, "insert_effect", f.insertion())
-		pgWant(t, "Prepare", err, nil)
+		labtest.Must(t, err)
 		_, err = tx.Exec(ctx, "insert_effect", 5)
-		pgWant(t, "Exec of what was prepared", err, nil)
+		labtest.Must(t, err)
 		objects := tx.LargeObjects()
 		object, err = objects.Create(ctx, 0)
-		pgWant(t, "LargeObjects", err, nil)
+		labtest.Must(t, err)
 		rows, err := tx.Query(ctx, "SELECT n FROM "+f.name("effects")+" ORDER BY n")
-		pgWant(t, "Query", err, nil)
+		labtest.Must(t, err)
 		seen, err := pgx.CollectRows(rows, pgx.RowTo[int])
 		if err != nil || len(seen) != 5 {
 			t.Errorf("the transaction sees %v, %v", seen, err)
 		}
 		want, objectsWant := 0, 0
 		if kept {
-			pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
+			labtest.Must(t, labtest.Complete(t, st, r, "answer"))
 			want, objectsWant = 5, 1
 		} else {
-			pgWant(t, "release", st.Release(ctx, r.ID, r.Owner), nil)
+			labtest.Must(t, st.Release(ctx, r.ID, r.Owner))
 		}
 		left := pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_largeobject_metadata WHERE oid = $1", object)
 		if n := f.effects(t); n != want || left != objectsWant {
@@ -54,5 +55,5 @@ func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 		}
 	}
 	_, err := f.Pool.Exec(ctx, "SELECT lo_unlink($1)", object)
-	pgWant(t, "unlink", err, nil)
+	labtest.Must(t, err)
 }

@@ -53,18 +53,18 @@ func TestBusyCommitLeavesNothingOpen(t *testing.T) {
 	labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}))
 	st, err := reprisesqlite.New(db, reprisesqlite.Config{})
 	labtest.Must(t, err)
-	a := begin(t, labtest.NewTxStore(st), request())
+	a := begin(t, labtest.NewTxStore(st), labtest.NewClaim())
 	reader, err := d.open(t, file).QueryContext(t.Context(), "SELECT 1 FROM sqlite_master UNION ALL SELECT 2 FROM sqlite_master")
 	if err != nil || !reader.Next() {
 		t.Fatal(err)
 	}
-	labtest.Want(t, "complete", a.complete(t), store.ErrNotApplied)
-	if _, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrBusy) {
+	labtest.Want(t, "complete", a.End(t), store.ErrNotApplied)
+	if _, err := st.Claim(t.Context(), labtest.NewClaim()); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("%v, want ErrBusy", err)
 	}
 	labtest.Must(t, errors.Join(reader.Err(), reader.Close()))
-	wantClaim(t, st, request(), store.Claimed)
-	labtest.Must(t, begin(t, a.TxStore, request()).complete(t))
+	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
+	labtest.Must(t, begin(t, a.TxStore, labtest.NewClaim()).End(t))
 }
 
 // TestTransactionLeftOpenIsFoundOut: one that the application left on the connection of
@@ -85,7 +85,7 @@ func TestTransactionLeftOpenIsFoundOut(t *testing.T) {
 				return err
 			},
 			"a claim": func(r store.ClaimRequest) error {
-				_, err := st.Claim(t.Context(), duplicate(r))
+				_, err := st.Claim(t.Context(), labtest.Rival(r))
 				return err
 			},
 			"a write": func(r store.ClaimRequest) error { return st.Release(t.Context(), r.ID, r.Owner) },
@@ -95,8 +95,8 @@ func TestTransactionLeftOpenIsFoundOut(t *testing.T) {
 			},
 		} {
 			for _, left := range [][]string{{"BEGIN", "SELECT count(*) FROM reprise_records"}, {"BEGIN", "INSERT INTO effects (name) VALUES ('left')"}} {
-				r := request()
-				wantClaim(t, st, r, store.Claimed)
+				r := labtest.NewClaim()
+				labtest.WantClaim(t, st, r, store.Claimed)
 				for _, statement := range left {
 					labtest.Exec(t, db, statement) // on the one connection that is idle
 				}
@@ -104,8 +104,8 @@ func TestTransactionLeftOpenIsFoundOut(t *testing.T) {
 				if !errors.Is(err, store.ErrMisconfigured) || !strings.Contains(fmt.Sprint(err), "open transaction") {
 					t.Errorf("%s after %s: %v, want ErrMisconfigured", name, left[1], err)
 				}
-				wantClaim(t, other, request(), store.Claimed) // no lock is left
-				wantClaim(t, st, request(), store.Claimed)
+				labtest.WantClaim(t, other, labtest.NewClaim(), store.Claimed) // no lock is left
+				labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
 			}
 		}
 		d.wantEffects(t, file, 0)

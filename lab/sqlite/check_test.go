@@ -111,7 +111,7 @@ func TestTableMayHaveFurtherColumns(t *testing.T) {
 		}
 		last = revision
 	}
-	r := request()
+	r := labtest.NewClaim()
 	r.Lease = store.MinDuration
 	if got, err := st.Claim(t.Context(), r); err != nil || got.Outcome != store.Claimed {
 		t.Fatalf("%v, %v", got.Outcome, err)
@@ -128,6 +128,6 @@ func TestTableMayHaveFurtherColumns(t *testing.T) {
 		}
 	}
 	written("taken over", next, 1)
-	labtest.Must(t, st.Complete(t.Context(), completion(next, []byte("answer"))))
+	labtest.Must(t, st.Complete(t.Context(), labtest.Completion(next, "answer")))
 	written("completed", next, 1)
 }

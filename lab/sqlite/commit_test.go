@@ -37,13 +37,13 @@ func TestWritesThatQueueShareACommit(t *testing.T) {
 	db := counted.open(t, file)
 	st, err := reprisesqlite.New(db, reprisesqlite.Config{})
 	labtest.Must(t, err)
-	if _, err := st.Claim(t.Context(), request()); err != nil {
+	if _, err := st.Claim(t.Context(), labtest.NewClaim()); err != nil {
 		t.Fatal(err)
 	}
 	entry, _ := commits.Load(file)
 	n := entry.(*atomic.Int64) //nolint:forcetypeassert // see above
 	before := n.Load()
-	if _, err := st.Claim(t.Context(), request()); err != nil {
+	if _, err := st.Claim(t.Context(), labtest.NewClaim()); err != nil {
 		t.Fatal(err)
 	}
 	if alone := n.Load() - before; alone != 1 {
@@ -59,7 +59,7 @@ func TestWritesThatQueueShareACommit(t *testing.T) {
 	var granted sync.WaitGroup
 	for range claims {
 		granted.Go(func() {
-			if got, err := st.Claim(context.WithoutCancel(t.Context()), request()); err != nil || got.Outcome != store.Claimed {
+			if got, err := st.Claim(context.WithoutCancel(t.Context()), labtest.NewClaim()); err != nil || got.Outcome != store.Claimed {
 				t.Errorf("%v, %v", got.Outcome, err)
 			}
 		})

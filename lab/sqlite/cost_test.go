@@ -18,7 +18,7 @@ import (
 // a key takes whose response has 256 bytes, its content type and the protocol's overhead.
 func TestSQLiteCostOfAKey(t *testing.T) {
 	t.Parallel()
-	body := []byte(strings.Repeat("p", 256+51))
+	body := strings.Repeat("p", 256+51)
 	for name, transactional := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -32,16 +32,14 @@ func TestSQLiteCostOfAKey(t *testing.T) {
 			st := labtest.NewTxStore(bare)
 			const mostCommits, mostLog, mostKept = 2, 26_000, 700
 			newKey := func() store.ClaimRequest {
-				r := request()
-				wantClaim(t, st, r, store.Claimed)
+				r := labtest.NewClaim()
+				labtest.WantClaim(t, st, r, store.Claimed)
 				if transactional {
 					if _, err := reprisesqlite.Tx(st.Bind(t.Context(), r.ID, r.Owner)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				end := completion(r, body)
-				end.Attempt, end.Fence = 1, 1
-				labtest.Must(t, st.Complete(t.Context(), end))
+				labtest.Must(t, labtest.Complete(t, st, r, body))
 				return r
 			}
 			number := func(query string) (n int64) {
@@ -57,7 +55,7 @@ func TestSQLiteCostOfAKey(t *testing.T) {
 				t.Errorf("%d commits of a new key, want %d", got, mostCommits)
 			}
 			before = committed.Load()
-			wantClaim(t, st, duplicate(r), store.Completed)
+			labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 			if got := committed.Load() - before; got != 0 {
 				t.Errorf("%d commits of a replay", got)
 			}

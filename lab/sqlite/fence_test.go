@@ -21,11 +21,11 @@ func TestFenceRisesThoughTheClockStands(t *testing.T) {
 			labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}))
 			st, err := reprisesqlite.New(db, reprisesqlite.Config{})
 			labtest.Must(t, err)
-			last, r := uint64(0), request()
+			last, r := uint64(0), labtest.NewClaim()
 			claim := func() {
 				t.Helper()
-				r = duplicate(r)
-				got := wantClaim(t, st, r, store.Claimed)
+				r = labtest.Rival(r)
+				got := labtest.WantClaim(t, st, r, store.Claimed)
 				if got.Fence <= last || got.Attempt != 1 {
 					t.Errorf("attempt %d has the fence %d, after %d", got.Attempt, got.Fence, last)
 				}
@@ -36,7 +36,7 @@ func TestFenceRisesThoughTheClockStands(t *testing.T) {
 				labtest.Must(t, st.Release(t.Context(), r.ID, r.Owner))
 			}
 			claim()
-			labtest.Must(t, st.Complete(t.Context(), completion(r, nil)))
+			labtest.Must(t, st.Complete(t.Context(), labtest.Completion(r, "")))
 			labtest.Must(t, st.Resolve(t.Context(), r.ID, store.Resolution{State: store.StateCompleted, Fence: last, Forget: true}))
 			claim()
 		})

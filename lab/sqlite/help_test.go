@@ -74,53 +74,10 @@ func (d driver) exec(tb testing.TB, file, statement string, args ...any) {
 	}
 }
 
-// attempt is a granted claim whose handler has begun its transaction.
-type attempt struct {
-	*labtest.TxStore
-	store.ClaimRequest
-
-	tx *sql.Tx
-}
-
 // begin claims an operation in a file with a table of effects.
-func begin(tb testing.TB, st *labtest.TxStore, r store.ClaimRequest) *attempt {
+func begin(tb testing.TB, st *labtest.TxStore, r store.ClaimRequest) *labtest.Attempt {
 	tb.Helper()
-	wantClaim(tb, st, r, store.Claimed)
-	tx, err := reprisesqlite.Tx(st.Bind(tb.Context(), r.ID, r.Owner))
-	labtest.Must(tb, err)
-	return &attempt{st, r, tx}
-}
-
-// exec writes an effect, and then executes statements.
-func (a *attempt) exec(tb testing.TB, statements ...string) {
-	tb.Helper()
-	for _, s := range append([]string{"INSERT INTO effects (name) VALUES ('first')"}, statements...) {
-		if _, err := a.tx.ExecContext(tb.Context(), s); err != nil {
-			tb.Fatalf("%s: %v", s, err)
-		}
-	}
-}
-
-// complete commits the transaction with the answer.
-func (a *attempt) complete(tb testing.TB) error {
-	tb.Helper()
-	return a.Complete(tb.Context(), completion(a.ClaimRequest, []byte("answer")))
-}
-
-// wantClaim demands the outcome of a claim.
-func wantClaim(tb testing.TB, st store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
-	tb.Helper()
-	got, err := st.Claim(tb.Context(), r)
-	if err != nil || got.Outcome != want {
-		tb.Fatalf("claim: %v, %v; want %v", got.Outcome, err, want)
-	}
-	return got
-}
-
-// duplicate is a claim of the same operation by another owner.
-func duplicate(r store.ClaimRequest) store.ClaimRequest {
-	r.Owner = store.NewOwner()
-	return r
+	return labtest.Begin(tb, st, r, reprisesqlite.Tx)
 }
 
 // withEffects returns a file with a table of effects.

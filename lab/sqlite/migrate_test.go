@@ -100,9 +100,9 @@ func TestNamesOfTablesIgnoreCase(t *testing.T) {
 		}
 		upper, lower := open("Payments"), open("payments")
 		for range 2 {
-			r := request()
-			wantClaim(t, upper, r, store.Claimed)
-			wantClaim(t, lower, duplicate(r), store.InProgress)
+			r := labtest.NewClaim()
+			labtest.WantClaim(t, upper, r, store.Claimed)
+			labtest.WantClaim(t, lower, labtest.Rival(r), store.InProgress)
 		}
 		page, err := upper.List(t.Context(), store.Query{Limit: 1})
 		labtest.Must(t, err)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -39,13 +38,13 @@ func TestPowerFailureKeepsWhatWasAcknowledged(t *testing.T) {
 		var claims []store.ClaimRequest
 		payload := bytes.Repeat([]byte("answer "), 500)
 		for range 20 {
-			r := request()
+			r := labtest.NewClaim()
 			claims = append(claims, r)
 			if got, err := st.Claim(t.Context(), r); err != nil || got.Outcome != store.Claimed {
 				t.Fatal(got.Outcome, err)
 			}
 			acknowledged = append(acknowledged, len(read(t, file+"-wal")))
-			labtest.Must(t, st.Complete(t.Context(), completion(r, payload)))
+			labtest.Must(t, st.Complete(t.Context(), labtest.Completion(r, string(payload))))
 			acknowledged = append(acknowledged, len(read(t, file+"-wal")))
 		}
 		log := read(t, file+"-wal")
@@ -109,21 +108,21 @@ func TestFullDiskRefusesAndForgetsNothing(t *testing.T) {
 		labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}))
 		st, err := reprisesqlite.Open(t.Context(), db, reprisesqlite.Config{})
 		labtest.Must(t, err)
-		done, running := request(), request()
+		done, running := labtest.NewClaim(), labtest.NewClaim()
 		for _, r := range []store.ClaimRequest{done, running} {
 			if _, err := st.Claim(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}
-		labtest.Must(t, st.Complete(t.Context(), completion(done, []byte("answer"))))
+		labtest.Must(t, st.Complete(t.Context(), labtest.Completion(done, "answer")))
 		disk.Fill(t)
 		var refused store.ClaimRequest
 		large := bytes.Repeat([]byte("x"), 1<<20)
-		if err := st.Complete(t.Context(), completion(running, large)); !isFull(err) {
+		if err := st.Complete(t.Context(), labtest.Completion(running, string(large))); !isFull(err) {
 			t.Errorf("completed on a full disk: %v", err)
 		}
 		for range 1000 { // the log may have room for some
-			refused = request()
+			refused = labtest.NewClaim()
 			if _, err = st.Claim(t.Context(), refused); err != nil {
 				break
 			}
@@ -139,21 +138,10 @@ func TestFullDiskRefusesAndForgetsNothing(t *testing.T) {
 		if got, err := st.Claim(t.Context(), refused); err != nil || got.Outcome != store.Claimed || got.Attempt != 1 {
 			t.Errorf("claimed once there is room: %+v, %v", got, err)
 		}
-		if err := st.Complete(t.Context(), completion(running, []byte("late"))); err != nil {
+		if err := st.Complete(t.Context(), labtest.Completion(running, "late")); err != nil {
 			t.Errorf("completed once there is room: %v", err)
 		}
 	})
-}
-
-// request is a claim of a new operation.
-func request() store.ClaimRequest {
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Hour, Policy: store.Policy{Retention: time.Hour}, Takeover: true}
-	copy(r.ID[:], r.Owner[:])
-	return r
-}
-
-func completion(r store.ClaimRequest, payload []byte) store.CompleteRequest {
-	return store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: payload}
 }
 
 func read(tb testing.TB, file string) []byte {

@@ -33,15 +33,15 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 		for name, statements := range map[string][]string{
 			"COMMIT": {"COMMIT"}, "ROLLBACK": {"ROLLBACK"}, "COMMIT and BEGIN": {"COMMIT", "BEGIN"}, "ROLLBACK, BEGIN": {"ROLLBACK", "BEGIN"},
 		} {
-			a := begin(t, st, request())
-			a.exec(t, statements...)
-			labtest.Want(t, name, a.complete(t), store.ErrMisconfigured)
-			wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
+			a := begin(t, st, labtest.NewClaim())
+			a.Effect(t, statements...)
+			labtest.Want(t, name, a.End(t), store.ErrMisconfigured)
+			labtest.WantClaim(t, st, labtest.Rival(a.ClaimRequest), store.Lapsed)
 		}
 		d.exec(t, file, "DELETE FROM effects")
-		a := begin(t, st, request()) // nothing of it is left on the connection
-		a.exec(t, "SAVEPOINT own", "INSERT INTO effects (name) VALUES ('second')", "ROLLBACK TO own")
-		labtest.Must(t, a.complete(t))
+		a := begin(t, st, labtest.NewClaim()) // nothing of it is left on the connection
+		a.Effect(t, "SAVEPOINT own", "INSERT INTO effects (name) VALUES ('second')", "ROLLBACK TO own")
+		labtest.Must(t, a.End(t))
 		d.wantEffects(t, file, 1)
 	})
 }
@@ -65,34 +65,34 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
 		st := d.transactional(t, file)
-		for name, fail := range map[string]func(*testing.T, *attempt) error{
-			"a context that ended": func(t *testing.T, a *attempt) error {
+		for name, fail := range map[string]func(*testing.T, *labtest.Attempt) error{
+			"a context that ended": func(t *testing.T, a *labtest.Attempt) error {
 				t.Helper()
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
-				_, err := a.tx.ExecContext(ctx, "INSERT INTO effects "+endless)
+				_, err := a.Tx.ExecContext(ctx, "INSERT INTO effects "+endless)
 				return err
 			},
-			"a full disk": func(t *testing.T, a *attempt) error {
+			"a full disk": func(t *testing.T, a *labtest.Attempt) error {
 				t.Helper()
-				labtest.Exec(t, a.tx, "PRAGMA max_page_count = 50")
-				_, err := a.tx.ExecContext(t.Context(), "INSERT INTO effects VALUES (zeroblob(1000000))")
+				labtest.Exec(t, a.Tx, "PRAGMA max_page_count = 50")
+				_, err := a.Tx.ExecContext(t.Context(), "INSERT INTO effects VALUES (zeroblob(1000000))")
 				return err
 			},
 		} {
-			a := begin(t, st, request())
-			a.exec(t)
+			a := begin(t, st, labtest.NewClaim())
+			a.Effect(t)
 			if err := fail(t, a); err == nil {
 				t.Fatalf("%s: nothing failed", name)
 			}
-			if _, err := a.tx.ExecContext(t.Context(), "INSERT INTO effects VALUES ('second')"); err == nil { // a handler that ignores it
+			if _, err := a.Tx.ExecContext(t.Context(), "INSERT INTO effects VALUES ('second')"); err == nil { // a handler that ignores it
 				t.Errorf("%s: a statement after it succeeded", name)
 			}
-			labtest.Want(t, name, a.complete(t), store.ErrNotApplied)
+			labtest.Want(t, name, a.End(t), store.ErrNotApplied)
 			d.wantEffects(t, file, 0)
-			again := begin(t, st, duplicate(a.ClaimRequest))
-			again.exec(t, "PRAGMA max_page_count = 1000000")
-			if err := again.complete(t); err != nil {
+			again := begin(t, st, labtest.Rival(a.ClaimRequest))
+			again.Effect(t, "PRAGMA max_page_count = 1000000")
+			if err := again.End(t); err != nil {
 				t.Errorf("%s: the attempt that followed: %v", name, err)
 			}
 			d.wantEffects(t, file, 1)
@@ -111,23 +111,23 @@ func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 		labtest.Must(t, err)
 		st, other := labtest.NewTxStore(bare), d.transactional(t, file)
 		for name, linger := range map[string]string{"idle": "", "in a statement": "SELECT count(*) FROM (" + endless + ")"} {
-			late := begin(t, st, request())
-			late.exec(t)
+			late := begin(t, st, labtest.NewClaim())
+			late.Effect(t)
 			lingers := make(chan error, 1)
 			go func() {
-				_, err := late.tx.ExecContext(t.Context(), linger)
+				_, err := late.Tx.ExecContext(t.Context(), linger)
 				lingers <- err
 			}()
-			next := begin(t, other, request())
-			if err := next.complete(t); err != nil {
+			next := begin(t, other, labtest.NewClaim())
+			if err := next.End(t); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if err := <-lingers; linger != "" && err == nil {
 				t.Errorf("%s: it was not stopped", name)
 			}
-			labtest.Want(t, name, late.complete(t), store.ErrNotApplied)
+			labtest.Want(t, name, late.End(t), store.ErrNotApplied)
 			d.wantEffects(t, file, 0)
-			if err := begin(t, st, duplicate(late.ClaimRequest)).complete(t); err != nil {
+			if err := begin(t, st, labtest.Rival(late.ClaimRequest)).End(t); err != nil {
 				t.Errorf("%s: the attempt that followed: %v", name, err)
 			}
 		}
@@ -141,42 +141,42 @@ func TestAttemptsThatDoNotWriteYetHoldUpNobody(t *testing.T) {
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
 		st, other := d.transactional(t, file), d.transactional(t, file)
-		first, second := request(), request()
-		wantClaim(t, st, first, store.Claimed)
-		wantClaim(t, other, second, store.Claimed)
-		wantClaim(t, other, duplicate(first), store.InProgress)
-		done := begin(t, st, request())
-		done.exec(t)
-		labtest.Must(t, done.complete(t))
+		first, second := labtest.NewClaim(), labtest.NewClaim()
+		labtest.WantClaim(t, st, first, store.Claimed)
+		labtest.WantClaim(t, other, second, store.Claimed)
+		labtest.WantClaim(t, other, labtest.Rival(first), store.InProgress)
+		done := begin(t, st, labtest.NewClaim())
+		done.Effect(t)
+		labtest.Must(t, done.End(t))
 		writer := begin(t, st, first) // again
-		writer.exec(t)
-		wantClaim(t, other, duplicate(first), store.InProgress)
-		wantClaim(t, other, duplicate(done.ClaimRequest), store.Completed)
+		writer.Effect(t)
+		labtest.WantClaim(t, other, labtest.Rival(first), store.InProgress)
+		labtest.WantClaim(t, other, labtest.Rival(done.ClaimRequest), store.Completed)
 		if _, err := other.Inspect(t.Context(), done.ID); err != nil {
 			t.Error(err)
 		}
 		claimed := make(chan error, 2)
 		for _, st := range []store.Store{st, other} {
 			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			got, err := st.Claim(short, request())
+			got, err := st.Claim(short, labtest.NewClaim())
 			cancel()
 			if !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("a claim while a handler writes: %v, %v", got.Outcome, err)
 			}
 			go func() {
-				_, err := st.Claim(context.WithoutCancel(t.Context()), request())
+				_, err := st.Claim(context.WithoutCancel(t.Context()), labtest.NewClaim())
 				claimed <- err
 			}()
 		}
-		labtest.Must(t, writer.complete(t))
+		labtest.Must(t, writer.End(t))
 		for range 2 {
 			if err := <-claimed; err != nil {
 				t.Errorf("a claim that waited: %v", err)
 			}
 		}
 		end := begin(t, other, second) // again
-		end.exec(t)
-		labtest.Must(t, end.complete(t))
+		end.Effect(t)
+		labtest.Must(t, end.End(t))
 		d.wantEffects(t, file, 3)
 	})
 }
@@ -188,12 +188,12 @@ func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		st := d.transactional(t, d.withEffects(t))
-		waits := request()
-		wantClaim(t, st, waits, store.Claimed)
-		r := request()
+		waits := labtest.NewClaim()
+		labtest.WantClaim(t, st, waits, store.Claimed)
+		r := labtest.NewClaim()
 		r.Lease = time.Minute
 		a := begin(t, st, r)
-		a.exec(t)
+		a.Effect(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		renewed, err := st.Renew(ctx, []store.RenewRequest{{ID: waits.ID, Owner: waits.Owner, Lease: time.Hour}, {ID: r.ID, Owner: r.Owner, Lease: time.Hour}})
@@ -211,7 +211,7 @@ func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		cancel()
-		if err := st.Discard(ctx, completion(r, nil)); err == nil { // rolls back, and does not complete
+		if err := st.Discard(ctx, labtest.Completion(r, "")); err == nil { // rolls back, and does not complete
 			t.Fatal("completed in a context that has ended")
 		}
 		if left := record(); left < 30*time.Minute {
@@ -232,27 +232,27 @@ func TestTransactionOfALostRecordRenewsNothing(t *testing.T) {
 			labtest.Must(t, err)
 			return renewed[0]
 		}
-		lost := request()
-		wantClaim(t, st, lost, store.Claimed)
+		lost := labtest.NewClaim()
+		labtest.WantClaim(t, st, lost, store.Claimed)
 		labtest.Must(t, st.Release(t.Context(), lost.ID, lost.Owner))
-		wantClaim(t, st, duplicate(lost), store.Claimed)
+		labtest.WantClaim(t, st, labtest.Rival(lost), store.Claimed)
 		_, err := reprisesqlite.Tx(st.Bind(t.Context(), lost.ID, lost.Owner))
 		labtest.Must(t, err)
 		if got := renewed(lost); got != store.RenewLost {
 			t.Errorf("of another owner's record: %v", got)
 		}
-		if err := st.Complete(t.Context(), completion(lost, nil)); !errors.Is(err, store.ErrLeaseLost) {
+		if err := st.Complete(t.Context(), labtest.Completion(lost, "")); !errors.Is(err, store.ErrLeaseLost) {
 			t.Errorf("completed: %v", err)
 		}
 
-		short := request()
+		short := labtest.NewClaim()
 		short.Lease, short.Retention = time.Millisecond, time.Millisecond
 		begin(t, st, short)
 		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // its record expires, by the clock of this machine
 		if got := renewed(short); got != store.RenewLost {
 			t.Errorf("of a record that expired: %v", got)
 		}
-		if err := st.Discard(t.Context(), completion(short, nil)); !errors.Is(err, store.ErrLeaseLost) {
+		if err := st.Discard(t.Context(), labtest.Completion(short, "")); !errors.Is(err, store.ErrLeaseLost) {
 			t.Errorf("completed after its end: %v", err)
 		}
 	})
@@ -323,10 +323,10 @@ func TestFileIsClosedWithItsPool(t *testing.T) {
 		labtest.Exec(t, db, "CREATE TABLE effects (name TEXT NOT NULL)")
 		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
 		labtest.Must(t, err)
-		a := begin(t, labtest.NewTxStore(st), request())
-		a.exec(t)
-		labtest.Must(t, a.complete(t))
-		wantClaim(t, st, duplicate(a.ClaimRequest), store.Completed)
+		a := begin(t, labtest.NewTxStore(st), labtest.NewClaim())
+		a.Effect(t)
+		labtest.Must(t, a.End(t))
+		labtest.WantClaim(t, st, labtest.Rival(a.ClaimRequest), store.Completed)
 		labtest.Must(t, db.Close())
 		if _, err := os.Stat(file + "-wal"); !errors.Is(err, fs.ErrNotExist) { // the last connection deletes it
 			t.Errorf("the log of the file: %v, want none", err)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Must fails the test if err is an error.
+// Must ends the test if err is an error.
 func Must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
@@ -16,11 +16,11 @@ func Must(tb testing.TB, err error) {
 	}
 }
 
-// Want fails the test unless err is of the class want.
+// Want ends the test unless err is of the class want; nil wants success.
 func Want(tb testing.TB, what string, err, want error) {
 	tb.Helper()
 	if !errors.Is(err, want) {
-		tb.Errorf("%s: %v, want %v", what, err, want)
+		tb.Fatalf("%s: %v, want %v", what, err, want)
 	}
 }
 

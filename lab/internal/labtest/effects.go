@@ -27,9 +27,7 @@ func SQLEffects(tb testing.TB, db *sql.DB, tx func(context.Context) (*sql.Tx, er
 		Exec:  exec,
 		Count: func(tb testing.TB) (n int) {
 			tb.Helper()
-			if err := db.QueryRowContext(context.WithoutCancel(tb.Context()), "SELECT count(*) FROM suite_effects").Scan(&n); err != nil {
-				tb.Fatal(err)
-			}
+			Must(tb, db.QueryRowContext(context.WithoutCancel(tb.Context()), "SELECT count(*) FROM suite_effects").Scan(&n))
 			return n
 		},
 	}

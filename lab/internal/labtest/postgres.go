@@ -45,17 +45,13 @@ func SessionParam(name, value string) PoolOption {
 func NewPool(tb testing.TB, url string, options ...PoolOption) *pgxpool.Pool {
 	tb.Helper()
 	c, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	c.MaxConns = 8
 	for _, option := range options {
 		option(c)
 	}
 	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(tb.Context()), c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	tb.Cleanup(func() { ClosePool(tb, pool) })
 	return pool
 }
@@ -64,9 +60,7 @@ func NewPool(tb testing.TB, url string, options ...PoolOption) *pgxpool.Pool {
 func NewDB(tb testing.TB, url string, options ...PoolOption) *sql.DB {
 	tb.Helper()
 	c, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	c.MaxConns = 8
 	for _, option := range options {
 		option(c)
@@ -106,9 +100,7 @@ func SetupPostgres(tb testing.TB, server *servers.PostgresServer, options ...Poo
 	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
 	f := &Postgres{Config: reprisepg.Config{Schema: "t_" + hex.EncodeToString(b[:])}}
 	f.Pool = NewPool(tb, server.URL(), options...)
-	if err := reprisepg.Migrate(tb.Context(), f.Pool, f.Config); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, reprisepg.Migrate(tb.Context(), f.Pool, f.Config))
 	return f
 }
 
@@ -116,9 +108,7 @@ func SetupPostgres(tb testing.TB, server *servers.PostgresServer, options ...Poo
 func (f *Postgres) Leased(tb testing.TB) *reprisepg.Store {
 	tb.Helper()
 	store, err := reprisepg.New(f.Pool, f.Config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	return store
 }
 

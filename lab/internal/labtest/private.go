@@ -32,22 +32,16 @@ func RecordPrivate(tb testing.TB, st store.Store, sealed bool) Private {
 		answer: []string{"the account of " + name, "a field about " + name},
 	}
 	engine, err := reprise.New(st, reprise.Config{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	tb.Cleanup(func() { _ = engine.Close(context.WithoutCancel(tb.Context())) })
 	secret, err := protocol.NewSecret("2026-11", []byte(p.secret))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	var policy protocol.Config
 	if sealed {
 		policy.Seal.Secret = secret
 	}
 	guard, err := protocol.Over(engine, policy)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	admit := func() protocol.Admission {
 		return guard.Admit(tb.Context(), protocol.Request{
 			Method: "POST", Path: "/accounts", Header: http.Header{"Idempotency-Key": {p.key}}, Body: bytes.NewReader([]byte(p.request)),

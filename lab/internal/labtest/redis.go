@@ -43,9 +43,7 @@ func RedisStore(tb testing.TB, client redis.UniversalClient, c repriseredis.Conf
 	tb.Helper()
 	c.Prefix = cmp.Or(c.Prefix, ServicePrefix)
 	store, err := repriseredis.New(client, c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	tb.Cleanup(func() { _ = store.Close() })
 	return store
 }

@@ -44,9 +44,7 @@ func (h *SQLHandlers) count(tb testing.TB, query string, args ...any) (n int) {
 func (h *SQLHandlers) FiftyAtOnce(t *testing.T) {
 	t.Helper()
 	engine, err := reprise.New(h.Store, reprise.Config{ClaimTimeout: time.Minute, CompleteTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	var handlers sync.WaitGroup
 	for n := range 50 {
 		handlers.Go(func() {
@@ -88,14 +86,14 @@ func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
 		return n
 	}
 	for n := int64(1); ; n++ {
-		r := newClaim()
+		r := NewClaim()
 		driver.At(n)
 		err := h.attempt(t, st, r, func(*sql.Tx) {})
 		pending := driver.At(0)
 		if err != nil {
 			_ = st.Release(t.Context(), r.ID, r.Owner)
 		}
-		if err := h.attempt(t, st, newClaim(), func(*sql.Tx) {}); err != nil {
+		if err := h.attempt(t, st, NewClaim(), func(*sql.Tx) {}); err != nil {
 			t.Fatalf("after a panic in statement %d: %v", n, err)
 		}
 		for deadline := time.Now().Add(time.Minute); h.DB.Stats().InUse > 0 || slots() > 0; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
@@ -127,7 +125,7 @@ func (h *SQLHandlers) HabitsDoNoHarm(t *testing.T, managed error) {
 	st := NewTxStore(h.Store)
 	for name, end := range map[string]func(*sql.Tx) error{"Commit": (*sql.Tx).Commit, "Rollback": (*sql.Tx).Rollback} {
 		before := h.count(t, "SELECT COUNT(*) FROM effects")
-		err := h.attempt(t, st, newClaim(), func(tx *sql.Tx) {
+		err := h.attempt(t, st, NewClaim(), func(tx *sql.Tx) {
 			Want(t, name, end(tx), managed)
 			if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; n != 0 {
 				t.Errorf("%s: %d effects before the end", name, n)
@@ -137,13 +135,6 @@ func (h *SQLHandlers) HabitsDoNoHarm(t *testing.T, managed error) {
 			t.Errorf("%s: %v, %d effects, want 1", name, err, n)
 		}
 	}
-}
-
-// newClaim is a claim of a new operation.
-func newClaim() store.ClaimRequest {
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Hour, Takeover: true, Policy: store.Policy{Retention: time.Hour}}
-	copy(r.ID[:], r.Owner[:])
-	return r
 }
 
 // attempt claims, writes an effect, and commits. The functions are called in between.
@@ -167,5 +158,5 @@ func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, w
 		return err
 	}
 	written(tx)
-	return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: []byte("answer")})
+	return st.Complete(ctx, Completion(r, "answer"))
 }

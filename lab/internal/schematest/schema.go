@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -159,7 +158,7 @@ func (s *Schema) Rollout(t *testing.T, tx func(context.Context) (*sql.Tx, error)
 	// A handler that began before a change is completed after it, and other calls go on.
 	during := func(what string, change func() error) {
 		t.Helper()
-		handler, r := labtest.NewTxStore(old), newClaim()
+		handler, r := labtest.NewTxStore(old), labtest.NewClaim()
 		_, err := handler.Claim(t.Context(), r)
 		labtest.Must(t, err)
 		_, err = tx(handler.Bind(t.Context(), r.ID, r.Owner))
@@ -170,7 +169,7 @@ func (s *Schema) Rollout(t *testing.T, tx func(context.Context) (*sql.Tx, error)
 			labtest.Must(t, <-done)
 			done <- nil
 		}
-		labtest.Must(t, handler.Complete(t.Context(), store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: []byte("answer")}))
+		labtest.Must(t, handler.Complete(t.Context(), labtest.Completion(r, "answer")))
 		labtest.Must(t, <-done)
 		before := served.Load()
 		labtest.Eventually(t, what, func() bool { return t.Failed() || served.Load() > before+20 })
@@ -210,20 +209,13 @@ func (s *Schema) Rollout(t *testing.T, tx func(context.Context) (*sql.Tx, error)
 	labtest.Want(t, "Migrate without a column", s.Migrate(t.Context(), db, nil), store.ErrMisconfigured)
 }
 
-// newClaim is a claim of a new operation.
-func newClaim() store.ClaimRequest {
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Hour, Policy: store.Policy{Retention: time.Hour}}
-	copy(r.ID[:], r.Owner[:])
-	return r
-}
-
 // life claims, releases, claims again, completes and replays an operation.
 func life(ctx context.Context, st store.Store) error {
-	r := newClaim()
+	r := labtest.NewClaim()
 	for _, ends := range []func() error{
 		func() error { return st.Release(ctx, r.ID, r.Owner) },
 		func() error {
-			return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: []byte("answer")})
+			return st.Complete(ctx, labtest.Completion(r, "answer"))
 		},
 	} {
 		r.Owner = store.NewOwner()
