@@ -2,9 +2,6 @@ package mysql
 
 import (
 	"context"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,39 +40,15 @@ func TestKilledProcessesAndServersLeaveEachEffectOnce(t *testing.T) {
 			t.Parallel()
 			server := servers.StartMariaDB(t)
 			raw := withEffects(t, server)
-			var (
-				operations    sync.WaitGroup
-				killed, ended atomic.Int64
-			)
-			turns, done := make(chan struct{}, 3), make(chan struct{}) // processes at once
-			orders := make([]labtest.Orders, clients)
-			for n := range orders {
-				orders[n] = labtest.Orders{URL: raw, Key: fmt.Sprintf("key-%d", n), Transactional: transactional, Point: labtest.Points[n%len(labtest.Points)]}
-			}
-			go func() {
-				defer close(done)
-				for _, o := range orders {
-					turns <- struct{}{}
-					operations.Go(func() {
-						killed.Add(int64(o.UntilDone(t)))
-						ended.Add(1)
-						<-turns
-					})
-				}
-				operations.Wait()
-			}()
-			for n := range crashes { // spread over the operations
-				for int(ended.Load()) < n*clients/crashes {
-					time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls
-				}
-				server.Restart(t)
-			}
-			<-done
 			h := labtest.SQLHandlers{DB: mysqlserver.Pool(t, raw, 1)}
-			h.WantEach(t, orders)
-			if n := killed.Load(); int(n) < clients*3/4 {
-				t.Errorf("%d processes of %d were killed", n, clients)
-			}
+			h.Kills(t, labtest.Orders{URL: raw, Transactional: transactional}, clients, func(done func() int) {
+				for n := range crashes { // spread over the operations
+					for done() < n*clients/crashes {
+						time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls
+					}
+					server.Restart(t)
+				}
+			})
 		})
 	}
 }

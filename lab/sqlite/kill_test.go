@@ -3,9 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -40,28 +37,8 @@ func TestKilledProcessesLeaveEachEffectOnce(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				file := d.withEffects(t)
-				var (
-					operations sync.WaitGroup
-					killed     atomic.Int64
-				)
-				orders, turns := make([]labtest.Orders, kills), make(chan struct{}, 4) // processes at once
-				for n := range orders {
-					orders[n] = labtest.Orders{
-						Driver: d.name, URL: "file:" + file + d.settings, Key: fmt.Sprintf("key-%d", n), Transactional: transactional,
-						Point: labtest.Points[n%len(labtest.Points)],
-					}
-					turns <- struct{}{}
-					operations.Go(func() {
-						killed.Add(int64(orders[n].UntilDone(t)))
-						<-turns
-					})
-				}
-				operations.Wait()
 				h := labtest.SQLHandlers{DB: d.open(t, file)}
-				h.WantEach(t, orders)
-				if n := killed.Load(); int(n) < kills*3/4 {
-					t.Errorf("%d processes of %d were killed", n, kills)
-				}
+				h.Kills(t, labtest.Orders{Driver: d.name, URL: "file:" + file + d.settings, Transactional: transactional}, kills, nil)
 			})
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -141,9 +143,47 @@ func (o *Orders) Run(ctx context.Context, h *SQLHandlers) error {
 	return done.Unrecorded
 }
 
-// UntilDone runs the operation in processes until one of them ends it, of which the first
+// Kills runs operations of a kind in processes, a few at once, each of which dies at a
+// point, and is run again until it is done. Meanwhile it calls during, if any, with what
+// says how many are done. Then it demands two effects of each operation, or more of a
+// policy that is not transactional, and a completed record.
+func (h *SQLHandlers) Kills(t *testing.T, kind Orders, operations int, during func(done func() int)) {
+	t.Helper()
+	var (
+		all          sync.WaitGroup
+		killed, done atomic.Int64
+	)
+	orders, turns := make([]Orders, operations), make(chan struct{}, 4) // processes at once
+	for n := range orders {
+		orders[n] = kind
+		orders[n].Key, orders[n].Point = fmt.Sprintf("key-%d", n), Points[n%len(Points)]
+		all.Go(func() {
+			turns <- struct{}{}
+			killed.Add(int64(orders[n].untilDone(t)))
+			done.Add(1)
+			<-turns
+		})
+	}
+	if during != nil {
+		during(func() int { return int(done.Load()) })
+	}
+	all.Wait()
+	for _, o := range orders {
+		if got := h.count(t, "SELECT COUNT(*) FROM effects WHERE name = ?", o.Key); got < 2 || o.Transactional && got != 2 {
+			t.Errorf("%s, killed %s: %d effects", o.Key, o.Point, got)
+		}
+	}
+	if n := h.count(t, "SELECT COUNT(*) FROM reprise_records WHERE state = 2"); n != operations {
+		t.Errorf("%d completed records of %d", n, operations)
+	}
+	if n := killed.Load(); int(n) < operations*3/4 {
+		t.Errorf("%d processes of %d were killed", n, operations)
+	}
+}
+
+// untilDone runs the operation in processes until one of them ends it, of which the first
 // that gets to its point dies there. It returns how many were killed.
-func (o Orders) UntilDone(t *testing.T) (killed int) {
+func (o Orders) untilDone(t *testing.T) (killed int) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; {
 		text, err := json.Marshal(o)
@@ -168,19 +208,5 @@ func (o Orders) UntilDone(t *testing.T) (killed int) {
 			t.Errorf("%s: %v: %s", o.Key, err, strings.TrimSpace(string(out)))
 			return killed
 		}
-	}
-}
-
-// WantEach demands the effects of the keys of orders: two rows each, or more of a policy
-// that is not transactional, and a completed record.
-func (h *SQLHandlers) WantEach(t *testing.T, orders []Orders) {
-	t.Helper()
-	for _, o := range orders {
-		if got := h.count(t, "SELECT COUNT(*) FROM effects WHERE name = ?", o.Key); got < 2 || o.Transactional && got != 2 {
-			t.Errorf("%s, killed %s: %d effects", o.Key, o.Point, got)
-		}
-	}
-	if n := h.count(t, "SELECT COUNT(*) FROM reprise_records WHERE state = 2"); n != len(orders) {
-		t.Errorf("%d completed records of %d", n, len(orders))
 	}
 }
