@@ -15,6 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -110,12 +111,12 @@ func TestConnectionsCutAnywhereDoNothingTwice(t *testing.T) {
 			raw := withEffects(t, server)
 			var cuts atomic.Int64
 			l := newLoad(t, transactional, mortals(t, raw, &cuts, true), mortals(t, raw, &cuts, false))
-			stop := l.start()
+			stop := l.Start()
 			for cuts.Load() < enough && !t.Failed() {
 				time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls
 			}
 			stop()
-			l.judge(raw)
+			l.Judge(mysqlserver.Pool(t, raw, 1))
 			t.Logf("%d connections cut", cuts.Load())
 		})
 	}

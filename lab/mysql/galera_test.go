@@ -82,20 +82,20 @@ func TestGalera(t *testing.T) {
 
 	front := servers.StartProxy(t, nodes[0].Addr())
 	var (
-		loads []*load
+		loads []*labtest.Load
 		stops []func()
 	)
 	for n, raw := range databases {
 		l := newLoad(t, n == 1, mysqlserver.Pool(t, front.URL(raw), 8), mysqlserver.Pool(t, front.URL(raw), 8))
-		loads, stops = append(loads, l), append(stops, l.start())
-		l.await()
+		loads, stops = append(loads, l), append(stops, l.Start())
+		l.Await()
 	}
 	nodes[0].Kill(t)
 	front.Retarget(nodes[1].Addr())
 	for n, l := range loads {
-		l.await()
+		l.Await()
 		stops[n]()
-		l.judge(on(databases[n], 1))
+		l.Judge(mysqlserver.Pool(t, on(databases[n], 1), 1))
 	}
 }
 

@@ -71,3 +71,16 @@ func begin(tb testing.TB, st *labtest.TxStore, r store.ClaimRequest) *labtest.At
 	tb.Helper()
 	return labtest.Begin(tb, st, r, reprisemysql.Tx)
 }
+
+// newLoad starts a process over each pool.
+func newLoad(t *testing.T, transactional bool, pools ...*sql.DB) *labtest.Load {
+	t.Helper()
+	var stores []store.Store
+	for _, db := range pools {
+		stores = append(stores, newStore(t, db, reprisemysql.Config{}))
+	}
+	if !transactional {
+		return labtest.NewLoad(t, nil, stores...)
+	}
+	return labtest.NewLoad(t, (&labtest.SQLHandlers{Tx: reprisemysql.Tx}).Write, stores...)
+}

@@ -18,40 +18,23 @@ import (
 // second is the effect that follows the end of a transaction.
 const second = "INSERT INTO effects (name) VALUES ('second')"
 
-// TestHandlerThatEndsItsTransactionIsFoundOut: nothing says whether its effects stay, so
-// that no retry runs; and no effect that follows is committed.
 func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	t.Parallel()
-	raw := newDatabase(t)
-	st := transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{}) // one transaction at once
-	for name, statements := range map[string][]string{
-		"COMMIT":             {"COMMIT", second},
-		"ROLLBACK":           {"ROLLBACK", second},
-		"COMMIT, BEGIN":      {"COMMIT", "BEGIN", second},
-		"ROLLBACK AND CHAIN": {"ROLLBACK AND CHAIN", second},
-		"BEGIN":              {"BEGIN", second}, // commits implicitly
-		"CREATE TABLE":       {"CREATE TABLE other (n INT)", second},
-	} {
-		a := begin(t, st, labtest.NewClaim())
-		a.Effect(t, statements...)
-		labtest.Want(t, name, a.End(t), store.ErrMisconfigured)
-		labtest.WantClaim(t, st, labtest.Rival(a.ClaimRequest), store.Lapsed)
-	}
-	if n := count(t, raw, "SELECT COUNT(*) FROM effects WHERE name = 'second'"); n != 0 {
-		t.Errorf("%d effects were committed that followed the end", n)
-	}
-	mysqlserver.Exec(t, raw, "DELETE FROM effects")
-	a := begin(t, st, labtest.NewClaim()) // nothing of it is left on the connection
-	a.Effect(t, "SAVEPOINT own", second, "ROLLBACK TO own")
-	labtest.Must(t, a.End(t))
-	wantEffects(t, raw, 1)
+	handlers(t, 3, reprisemysql.Config{}).EndsAreFoundOut(t, // one transaction at once
+		[]string{"COMMIT", second}, []string{"ROLLBACK", second}, []string{"COMMIT", "BEGIN", second}, []string{"ROLLBACK AND CHAIN", second},
+		[]string{"BEGIN", second}, []string{"CREATE TABLE other (n INT)", second}) // they commit implicitly
+}
+
+// handlers are those of a new database over a pool.
+func handlers(t *testing.T, conns int, c reprisemysql.Config) *labtest.SQLHandlers {
+	t.Helper()
+	db := mysqlserver.Pool(t, newDatabase(t), conns)
+	return &labtest.SQLHandlers{DB: db, Store: newStore(t, db, c), Tx: reprisemysql.Tx}
 }
 
 func TestHabitsDoNoHarm(t *testing.T) {
 	t.Parallel()
-	db := mysqlserver.Pool(t, newDatabase(t), 0)
-	h := labtest.SQLHandlers{DB: db, Store: newStore(t, db, reprisemysql.Config{}), Tx: reprisemysql.Tx}
-	h.HabitsDoNoHarm(t, reprisemysql.ErrTxManaged)
+	handlers(t, 0, reprisemysql.Config{}).HabitsDoNoHarm(t, reprisemysql.ErrTxManaged)
 }
 
 // TestDeadlockInAHandlerUndoesWhatFollows: the server has rolled back the whole
@@ -90,29 +73,9 @@ func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
 	labtest.WantClaim(t, a, labtest.Rival(a.ClaimRequest), store.Claimed)
 }
 
-// TestTransactionThatOutlastsTxTimeoutIsRolledBack: idle, or in a statement, of which the
-// server does not hear that its client has left. Another attempt runs afterwards.
 func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()
-	raw := newDatabase(t)
-	st := transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{TxTimeout: time.Second})
-	for name, linger := range map[string]string{"idle": "DO 1", "in a statement": "DO SLEEP(60)"} {
-		late := begin(t, st, labtest.NewClaim())
-		late.Effect(t)
-		var locked int
-		labtest.Must(t, late.Tx.QueryRowContext(t.Context(), "SELECT MAX(id) FROM effects").Scan(&locked))
-		labtest.Eventually(t, name+": the statements of the handler fail", func() bool {
-			_, err := late.Tx.ExecContext(t.Context(), linger)
-			return err != nil
-		})
-		mysqlserver.Exec(t, raw, "INSERT INTO effects (id, name) VALUES (?, 'other')", locked) // it waits for the row of the attempt
-		labtest.Want(t, name, late.End(t), store.ErrNotApplied)
-		again := begin(t, st, labtest.Rival(late.ClaimRequest))
-		again.Effect(t)
-		labtest.Want(t, name+": the attempt that followed", again.End(t), nil)
-		wantEffects(t, raw, 2)
-		mysqlserver.Exec(t, raw, "DELETE FROM effects")
-	}
+	handlers(t, 3, reprisemysql.Config{TxTimeout: time.Second}).TimesOut(t, "DO SLEEP(60)")
 }
 
 // TestReleaseIsNotFasterThanTheRollbackOfTxTimeout: the rollback waits for a statement of
@@ -203,13 +166,11 @@ func TestSessionIsLentAndRestored(t *testing.T) {
 func TestPoolsOfAnySize(t *testing.T) {
 	t.Parallel()
 	for _, conns := range []int{0, 1, 2, 4} {
-		db := mysqlserver.Pool(t, newDatabase(t), conns)
-		st := newStore(t, db, reprisemysql.Config{TxTimeout: 4 * time.Second})
-		if err := st.Transacts(); errors.Is(err, store.ErrInvalid) != (conns == 1) {
+		h := handlers(t, conns, reprisemysql.Config{TxTimeout: 4 * time.Second})
+		if err := h.Store.Transacts(); errors.Is(err, store.ErrInvalid) != (conns == 1) {
 			t.Errorf("%d connections: %v", conns, err)
 		}
 		if conns != 1 {
-			h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisemysql.Tx}
 			h.FiftyAtOnce(t)
 		}
 	}

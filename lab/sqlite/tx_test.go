@@ -23,35 +23,27 @@ func (d driver) transactional(tb testing.TB, file string) *labtest.TxStore {
 	return labtest.NewTxStore(d.store(tb, file))
 }
 
-// TestHandlerThatEndsItsTransactionIsFoundOut: nothing says whether its effects stay, so
-// that no retry runs.
+// handlers are those of a new file over a pool of a size, 0 for any.
+func (d driver) handlers(t *testing.T, conns int, c reprisesqlite.Config) *labtest.SQLHandlers {
+	t.Helper()
+	db := d.open(t, d.withEffects(t))
+	db.SetMaxOpenConns(conns)
+	st, err := reprisesqlite.New(db, c)
+	labtest.Must(t, err)
+	return &labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
+}
+
 func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
-		file := d.withEffects(t)
-		st := d.transactional(t, file)
-		for name, statements := range map[string][]string{
-			"COMMIT": {"COMMIT"}, "ROLLBACK": {"ROLLBACK"}, "COMMIT and BEGIN": {"COMMIT", "BEGIN"}, "ROLLBACK, BEGIN": {"ROLLBACK", "BEGIN"},
-		} {
-			a := begin(t, st, labtest.NewClaim())
-			a.Effect(t, statements...)
-			labtest.Want(t, name, a.End(t), store.ErrMisconfigured)
-			labtest.WantClaim(t, st, labtest.Rival(a.ClaimRequest), store.Lapsed)
-		}
-		d.exec(t, file, "DELETE FROM effects")
-		a := begin(t, st, labtest.NewClaim()) // nothing of it is left on the connection
-		a.Effect(t, "SAVEPOINT own", "INSERT INTO effects (name) VALUES ('second')", "ROLLBACK TO own")
-		labtest.Must(t, a.End(t))
-		d.wantEffects(t, file, 1)
+		d.handlers(t, 0, reprisesqlite.Config{}).EndsAreFoundOut(t, []string{"COMMIT"}, []string{"ROLLBACK"}, []string{"COMMIT", "BEGIN"}, []string{"ROLLBACK", "BEGIN"})
 	})
 }
 
 func TestHabitsDoNoHarm(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
-		file := d.withEffects(t)
-		h := labtest.SQLHandlers{DB: d.open(t, file), Store: d.store(t, file), Tx: reprisesqlite.Tx}
-		h.HabitsDoNoHarm(t, reprisesqlite.ErrTxManaged)
+		d.handlers(t, 0, reprisesqlite.Config{}).HabitsDoNoHarm(t, reprisesqlite.ErrTxManaged)
 	})
 }
 
@@ -101,36 +93,10 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 	})
 }
 
-// TestTransactionThatOutlastsTxTimeoutIsRolledBack: idle, or in a statement. Another
-// process, which waits for the file, goes on then.
 func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
-		file := d.withEffects(t)
-		bare, err := reprisesqlite.New(d.open(t, file), reprisesqlite.Config{TxTimeout: time.Second})
-		labtest.Must(t, err)
-		st, other := labtest.NewTxStore(bare), d.transactional(t, file)
-		for name, linger := range map[string]string{"idle": "", "in a statement": "SELECT count(*) FROM (" + endless + ")"} {
-			late := begin(t, st, labtest.NewClaim())
-			late.Effect(t)
-			lingers := make(chan error, 1)
-			go func() {
-				_, err := late.Tx.ExecContext(t.Context(), linger)
-				lingers <- err
-			}()
-			next := begin(t, other, labtest.NewClaim())
-			if err := next.End(t); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			if err := <-lingers; linger != "" && err == nil {
-				t.Errorf("%s: it was not stopped", name)
-			}
-			labtest.Want(t, name, late.End(t), store.ErrNotApplied)
-			d.wantEffects(t, file, 0)
-			if err := begin(t, st, labtest.Rival(late.ClaimRequest)).End(t); err != nil {
-				t.Errorf("%s: the attempt that followed: %v", name, err)
-			}
-		}
+		d.handlers(t, 0, reprisesqlite.Config{TxTimeout: time.Second}).TimesOut(t, "SELECT count(*) FROM ("+endless+")")
 	})
 }
 
@@ -263,12 +229,7 @@ func TestPoolsOfAnySize(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		for _, conns := range []int{0, 2, 4} {
-			db := d.open(t, d.withEffects(t))
-			db.SetMaxOpenConns(conns)
-			st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-			labtest.Must(t, err)
-			h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
-			h.FiftyAtOnce(t)
+			d.handlers(t, conns, reprisesqlite.Config{}).FiftyAtOnce(t)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,14 +21,38 @@ type SQLHandlers struct {
 	DB    *sql.DB
 	Store TransactorStore
 	Tx    func(context.Context) (*sql.Tx, error)
+
+	// Exec executes a statement in the transaction of an attempt; nil: in that of Tx.
+	Exec func(ctx context.Context, statement string) error
 }
 
-func (h *SQLHandlers) write(ctx context.Context, name string) error {
+func (h *SQLHandlers) exec(ctx context.Context, statement string) error {
+	if h.Exec != nil {
+		return h.Exec(ctx, statement)
+	}
 	tx, err := h.Tx(ctx)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, "INSERT INTO effects (name) VALUES (?)", name)
+		_, err = tx.ExecContext(ctx, statement)
 	}
 	return err
+}
+
+// Write writes an effect in the transaction of an attempt.
+func (h *SQLHandlers) Write(ctx context.Context, name string) error {
+	return h.exec(ctx, "INSERT INTO effects (name) VALUES ('"+name+"')")
+}
+
+// begin claims an operation, writes an effect and executes statements. It returns the
+// context of the handler.
+func (h *SQLHandlers) begin(t *testing.T, st *TxStore, r store.ClaimRequest, statements ...string) context.Context {
+	t.Helper()
+	WantClaim(t, st, r, store.Claimed)
+	ctx := st.Bind(t.Context(), r.ID, r.Owner)
+	Must(t, h.Write(ctx, "first"))
+	for _, s := range statements {
+		Want(t, s, h.exec(ctx, s), nil)
+	}
+	return ctx
 }
 
 // count returns the number that a query of the database selects.
@@ -50,9 +75,9 @@ func (h *SQLHandlers) FiftyAtOnce(t *testing.T) {
 		handlers.Go(func() {
 			op := reprise.Operation{Scope: "tenant", Key: strconv.Itoa(n), Transactional: true}
 			done, err := reprise.Do(t.Context(), engine, op, nil, func(ctx context.Context) (string, error) {
-				err := h.write(ctx, op.Key)
+				err := h.Write(ctx, op.Key)
 				for errors.Is(err, store.ErrBusy) { // it waited for longer than TxTimeout
-					err = h.write(ctx, op.Key)
+					err = h.Write(ctx, op.Key)
 				}
 				return "answer", err
 			})
@@ -137,6 +162,56 @@ func (h *SQLHandlers) HabitsDoNoHarm(t *testing.T, managed error) {
 	}
 }
 
+// EndsAreFoundOut has handlers end their transaction by statements. Nothing says whether
+// their effects stay, so that no retry runs; and no effect that follows is committed.
+func (h *SQLHandlers) EndsAreFoundOut(t *testing.T, ends ...[]string) {
+	t.Helper()
+	st := NewTxStore(h.Store)
+	for _, statements := range ends {
+		r := NewClaim()
+		h.begin(t, st, r, statements...)
+		Want(t, strings.Join(statements, ", "), Complete(t, st, r, "answer"), store.ErrMisconfigured)
+		WantClaim(t, st, Rival(r), store.Lapsed)
+	}
+	if n := h.count(t, "SELECT COUNT(*) FROM effects WHERE name = 'second'"); n != 0 {
+		t.Errorf("%d effects were committed that followed the end", n)
+	}
+	Exec(t, h.DB, "DELETE FROM effects")
+	r := NewClaim() // nothing of it is left on the connection
+	h.begin(t, st, r, "SAVEPOINT own", "INSERT INTO effects (name) VALUES ('second')", "ROLLBACK TO own")
+	Must(t, Complete(t, st, r, "answer"))
+	if n := h.count(t, "SELECT COUNT(*) FROM effects"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
+// TimesOut has transactions outlast a TxTimeout of a second: idle, or in the statement
+// linger, of which a server may not hear that its client has left. They are rolled back.
+// Another client, which waits for their locks, goes on then, and another attempt runs.
+func (h *SQLHandlers) TimesOut(t *testing.T, linger string) {
+	t.Helper()
+	st := NewTxStore(h.Store)
+	for name, statement := range map[string]string{"idle": "SELECT 1", "in a statement": linger} {
+		late := NewClaim()
+		ctx := h.begin(t, st, late)
+		waits := make(chan error, 1)
+		go func() {
+			_, err := h.DB.ExecContext(t.Context(), "DELETE FROM effects")
+			waits <- err
+		}()
+		Eventually(t, name+": the statements of the handler fail", func() bool { return h.exec(ctx, statement) != nil })
+		Want(t, name+": the other client", <-waits, nil)
+		Want(t, name, Complete(t, st, late, "answer"), store.ErrNotApplied)
+		next := Rival(late)
+		h.begin(t, st, next)
+		Want(t, name+": the attempt that followed", Complete(t, st, next, "answer"), nil)
+		if n := h.count(t, "SELECT COUNT(*) FROM effects"); n != 1 {
+			t.Errorf("%s: %d effects, want 1", name, n)
+		}
+		Exec(t, h.DB, "DELETE FROM effects")
+	}
+}
+
 // attempt claims, writes an effect, and commits. The functions are called in between.
 func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, written func(*sql.Tx)) (err error) {
 	defer func() {
@@ -150,7 +225,7 @@ func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, w
 		return errors.Join(err, errors.New(got.Outcome.String()))
 	}
 	bound := st.Bind(ctx, r.ID, r.Owner)
-	if err := h.write(bound, "one"); err != nil {
+	if err := h.Write(bound, "one"); err != nil {
 		return err
 	}
 	tx, err := h.Tx(bound)

@@ -1,4 +1,4 @@
-package mysql
+package labtest
 
 import (
 	"context"
@@ -6,25 +6,23 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
-	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
-// load is the clients of two processes that ask for operations, most of them more than
+// Load is the clients of two processes that ask for operations, most of them more than
 // once. They have AtMostOnce, or their effects in the transactions of the attempts: none
 // is done twice, and each has one result.
-type load struct {
+type Load struct {
 	*testing.T
 
-	transactional bool
-	engines       []*reprise.Engine
+	write   func(ctx context.Context, name string) error // an effect in the attempt's transaction; nil: there is none
+	engines []*reprise.Engine
 
 	mu      sync.Mutex
 	runs    map[string]int    // of each operation
@@ -34,25 +32,25 @@ type load struct {
 	refused int
 }
 
-// newLoad starts a process over each pool.
-func newLoad(t *testing.T, transactional bool, pools ...*sql.DB) *load {
+// NewLoad starts a process over each store. Write writes an effect in the transaction of
+// an attempt; where it is nil the operations have AtMostOnce.
+func NewLoad(t *testing.T, write func(ctx context.Context, name string) error, stores ...store.Store) *Load {
 	t.Helper()
-	l := &load{T: t, transactional: transactional, runs: map[string]int{}, results: map[string]string{}, kept: map[string]bool{}}
-	for _, db := range pools {
-		st := newStore(t, db, reprisemysql.Config{})
-		lease := time.Minute
-		if transactional { // of an attempt whose end is not known
-			lease = 2 * time.Second
-		}
+	l := &Load{T: t, write: write, runs: map[string]int{}, results: map[string]string{}, kept: map[string]bool{}}
+	lease := time.Minute
+	if write != nil { // of an attempt whose end is not known
+		lease = 2 * time.Second
+	}
+	for _, st := range stores {
 		engine, err := reprise.New(st, reprise.Config{Lease: lease})
-		labtest.Must(t, err)
+		Must(t, err)
 		l.engines = append(l.engines, engine)
 	}
 	return l
 }
 
-// start starts some clients, and returns the function that stops them.
-func (l *load) start() (stop func()) {
+// Start starts some clients, and returns the function that stops them.
+func (l *Load) Start() (stop func()) {
 	ctx, cancel := context.WithCancel(l.Context())
 	var clients sync.WaitGroup
 	for range 8 {
@@ -68,8 +66,8 @@ func (l *load) start() (stop func()) {
 	}
 }
 
-// await waits until some more operations are answered.
-func (l *load) await() {
+// Await waits until some more operations are answered.
+func (l *Load) Await() {
 	l.Helper()
 	more := 100
 	if testing.Short() {
@@ -81,11 +79,11 @@ func (l *load) await() {
 		return len(l.results)
 	}
 	before := answered()
-	labtest.Eventually(l, "more operations are answered", func() bool { return answered() >= before+more })
+	Eventually(l, "more operations are answered", func() bool { return answered() >= before+more })
 }
 
 // draw returns the key of a new operation, or of one of the last.
-func (l *load) draw() string {
+func (l *Load) draw() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.runs)
@@ -98,22 +96,22 @@ func (l *load) draw() string {
 }
 
 // ask asks a process for an operation. A failure is its client's to repeat.
-func (l *load) ask(ctx context.Context, key string) {
+func (l *Load) ask(ctx context.Context, key string) {
+	preset := reprise.AtMostOnce
+	if l.write != nil {
+		preset = reprise.Recoverable
+	}
 	result, err := reprise.Do(ctx, l.engines[rand.IntN(len(l.engines))], reprise.Operation{
-		Scope: "load", Key: key, Fingerprint: store.FingerprintOf([]byte(key)), Preset: l.preset(), Transactional: l.transactional, Retention: time.Hour,
+		Scope: "load", Key: key, Fingerprint: store.FingerprintOf([]byte(key)), Preset: preset, Transactional: l.write != nil, Retention: time.Hour,
 	}, nil, func(ctx context.Context) (string, error) {
 		l.mu.Lock()
 		l.runs[key]++
 		value := fmt.Sprintf("%s, run %d", key, l.runs[key])
 		l.mu.Unlock()
-		if !l.transactional {
+		if l.write == nil {
 			return value, nil
 		}
-		tx, err := reprisemysql.Tx(ctx)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "INSERT INTO effects (name) VALUES (?)", value)
-		}
-		return value, err
+		return value, l.write(ctx, value)
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,22 +129,15 @@ func (l *load) ask(ctx context.Context, key string) {
 	l.kept[key] = l.kept[key] || result.Unrecorded == nil
 }
 
-func (l *load) preset() reprise.Preset {
-	if l.transactional {
-		return reprise.Recoverable
-	}
-	return reprise.AtMostOnce
-}
-
-// judge asks for every operation once more, when all faults are over, and demands that
-// the first answers are still the answers. raw is the URL of the database.
-func (l *load) judge(raw string) {
+// Judge asks for every operation once more, when all faults are over, and demands that
+// the first answers are still the answers, and that the effects in db are those.
+func (l *Load) Judge(db *sql.DB) {
 	l.Helper()
 	for key := range l.runs {
-		labtest.Eventually(l, key+" is replayed", func() bool { // sessions that were cut may still end
+		Eventually(l, key+" is replayed", func() bool { // sessions that were cut may still end
 			before := l.replays
 			l.ask(l.Context(), key)
-			return l.replays > before || !l.transactional && !l.kept[key]
+			return l.replays > before || l.write == nil && !l.kept[key]
 		})
 	}
 	for _, engine := range l.engines {
@@ -156,12 +147,12 @@ func (l *load) judge(raw string) {
 		}
 		cancel()
 	}
-	effects := l.effects(raw)
+	effects := l.effects(db)
 	for key, runs := range l.runs {
 		switch {
-		case !l.transactional && runs > 1:
+		case l.write == nil && runs > 1:
 			l.Errorf("%s ran %d times", key, runs)
-		case l.transactional && !slices.Equal(effects[key], []string{l.results[key]}):
+		case l.write != nil && !slices.Equal(effects[key], []string{l.results[key]}):
 			l.Errorf("%s has the effects %q, and is answered %q", key, effects[key], l.results[key])
 		}
 	}
@@ -172,23 +163,18 @@ func (l *load) judge(raw string) {
 }
 
 // effects returns the effects of each operation that were committed.
-func (l *load) effects(raw string) map[string][]string {
+func (l *Load) effects(db *sql.DB) map[string][]string {
 	l.Helper()
-	rows, err := mysqlserver.Pool(l, raw, 1).QueryContext(l.Context(), "SELECT SUBSTRING_INDEX(name, ',', 1), name FROM effects")
-	if err != nil {
-		l.Fatal(err)
-	}
+	rows, err := db.QueryContext(l.Context(), "SELECT name FROM effects")
+	Must(l, err)
 	defer rows.Close()
 	effects := map[string][]string{}
 	for rows.Next() {
-		var key, name string
-		if err := rows.Scan(&key, &name); err != nil {
-			l.Fatal(err)
-		}
+		var name string
+		Must(l, rows.Scan(&name))
+		key, _, _ := strings.Cut(name, ",")
 		effects[key] = append(effects[key], name)
 	}
-	if err := rows.Err(); err != nil {
-		l.Fatal(err)
-	}
+	Must(l, rows.Err())
 	return effects
 }
