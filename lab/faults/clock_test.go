@@ -11,28 +11,11 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// newClaim is a claim of a new key.
+// newClaim is a claim of a new operation, which is remembered for a day.
 func newClaim() store.ClaimRequest {
-	owner, id := store.NewOwner(), store.NewOwner()
-	return store.ClaimRequest{
-		ID: store.DeriveID("", "", string(id[:])), Owner: owner, Fingerprint: store.Fingerprint{1},
-		Lease: time.Minute, Policy: store.Policy{Retention: 24 * time.Hour}, Takeover: true,
-	}
-}
-
-// again is the claim of another owner.
-func again(r store.ClaimRequest) store.ClaimRequest {
-	r.Owner = store.NewOwner()
+	r := labtest.NewClaim()
+	r.Retention = 24 * time.Hour
 	return r
-}
-
-func mustClaim(t *testing.T, s store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
-	t.Helper()
-	got, err := s.Claim(t.Context(), r)
-	if err != nil || got.Outcome != want {
-		t.Fatalf("claim: %v, %v; want %v", got.Outcome, err, want)
-	}
-	return got
 }
 
 func complete(t *testing.T, s store.Store, r store.ClaimRequest, payload string) error {
@@ -68,14 +51,14 @@ func TestClockOfTheServerJumps(t *testing.T) {
 			st, clock := open(t)
 
 			first := newClaim()
-			held := mustClaim(t, st, first, store.Claimed)
-			mustClaim(t, st, again(first), store.InProgress)
+			held := labtest.WantClaim(t, st, first, store.Claimed)
+			labtest.WantClaim(t, st, labtest.Rival(first), store.InProgress)
 			clock.Step(t, 2*time.Minute)
-			careful := again(first)
+			careful := labtest.Rival(first)
 			careful.Takeover = false
-			mustClaim(t, st, careful, store.Lapsed)
-			second := again(first)
-			taken := mustClaim(t, st, second, store.Claimed)
+			labtest.WantClaim(t, st, careful, store.Lapsed)
+			second := labtest.Rival(first)
+			taken := labtest.WantClaim(t, st, second, store.Claimed)
 			if taken.Attempt != 2 || taken.Fence <= held.Fence {
 				t.Errorf("taken over as attempt %d with the fence %d, after %d", taken.Attempt, taken.Fence, held.Fence)
 			}
@@ -83,25 +66,25 @@ func TestClockOfTheServerJumps(t *testing.T) {
 				t.Errorf("the former owner completed: %v", err)
 			}
 			clock.Step(t, -time.Hour)
-			mustClaim(t, st, again(first), store.InProgress)
+			labtest.WantClaim(t, st, labtest.Rival(first), store.InProgress)
 			mustComplete(t, st, second, "second")
-			if got := mustClaim(t, st, again(first), store.Completed); string(got.Payload) != "second" {
+			if got := labtest.WantClaim(t, st, labtest.Rival(first), store.Completed); string(got.Payload) != "second" {
 				t.Errorf("replayed %q", got.Payload)
 			}
 			clock.Step(t, 0) // the retention counts from a clock that was an hour behind
-			mustClaim(t, st, again(first), store.Completed)
+			labtest.WantClaim(t, st, labtest.Rival(first), store.Completed)
 			clock.Step(t, 22*time.Hour)
-			mustClaim(t, st, again(first), store.Completed)
+			labtest.WantClaim(t, st, labtest.Rival(first), store.Completed)
 			clock.Step(t, 24*time.Hour)
-			mustClaim(t, st, again(first), store.Claimed)
+			labtest.WantClaim(t, st, labtest.Rival(first), store.Claimed)
 
 			released := newClaim()
-			before := mustClaim(t, st, released, store.Claimed)
+			before := labtest.WantClaim(t, st, released, store.Claimed)
 			if err := st.Release(t.Context(), released.ID, released.Owner); err != nil {
 				t.Fatal(err)
 			}
 			clock.Step(t, -time.Hour)
-			after := mustClaim(t, st, again(released), store.Claimed)
+			after := labtest.WantClaim(t, st, labtest.Rival(released), store.Claimed)
 			t.Logf("a released key that is claimed after the clock went back has the fence %d, before %d", after.Fence, before.Fence)
 		})
 	}

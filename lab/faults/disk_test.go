@@ -36,9 +36,9 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 			t.Parallel()
 			st, disk := open(t)
 			done, running := newClaim(), newClaim()
-			mustClaim(t, st, done, store.Claimed)
+			labtest.WantClaim(t, st, done, store.Claimed)
 			mustComplete(t, st, done, "answer")
-			mustClaim(t, st, running, store.Claimed)
+			labtest.WantClaim(t, st, running, store.Claimed)
 
 			disk.Fill(t)
 			answer := strings.Repeat("a", 4000) // soon needs space that is not there
@@ -60,7 +60,7 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 					t.Fatalf("%d operations on a full disk, and %d refused", finished, refused)
 				}
 			}
-			mustClaim(t, st, again(done), store.Completed)
+			labtest.WantClaim(t, st, labtest.Rival(done), store.Completed)
 			whileFull := complete(t, st, running, answer)
 			disk.Free(t)
 			var err error
@@ -73,10 +73,10 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 			if err != nil {
 				t.Fatalf("no completion after there is space again: %v", err)
 			}
-			if got := mustClaim(t, st, again(running), store.Completed); string(got.Payload) != answer {
+			if got := labtest.WantClaim(t, st, labtest.Rival(running), store.Completed); string(got.Payload) != answer {
 				t.Errorf("replayed %d bytes", len(got.Payload))
 			}
-			if got := mustClaim(t, st, again(done), store.Completed); string(got.Payload) != "answer" {
+			if got := labtest.WantClaim(t, st, labtest.Rival(done), store.Completed); string(got.Payload) != "answer" {
 				t.Errorf("replayed %q", got.Payload)
 			}
 			for deadline := time.Now().Add(patience); ; {

@@ -61,7 +61,7 @@ func (c *commitCut) judge(t *testing.T, a *labtest.Attempt, err error, want ...e
 	if applied != (err == nil) && !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("applied: %t, and answered %v", applied, err)
 	}
-	if !isOneOf(err, want) {
+	if !labtest.IsOneOf(err, want) {
 		t.Errorf("complete: %v, want one of %v", err, want)
 	}
 	next := labtest.Rival(a.ClaimRequest)
@@ -76,10 +76,6 @@ func (c *commitCut) judge(t *testing.T, a *labtest.Attempt, err error, want ...e
 	}
 	wantEffects(t, c.raw, 1)
 	mysqlserver.Exec(t, c.raw, "DELETE FROM effects")
-}
-
-func isOneOf(err error, want []error) bool {
-	return slices.ContainsFunc(want, func(class error) bool { return errors.Is(err, class) })
 }
 
 // TestLostCommitIsSettled: the store finds out whether it was executed, and where it

@@ -1,14 +1,11 @@
 package mysql
 
 import (
-	"context"
 	"database/sql"
 	"net"
 	"strings"
 	"sync"
 	"testing"
-
-	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -37,7 +34,7 @@ func TestMySQLRoundTrips(t *testing.T) {
 func roundTrips(t *testing.T, interpolate bool) {
 	t.Helper()
 	var trips labtest.Trips
-	db := watched(t, newDatabase(t), &trips, interpolate)
+	db := wrapped(t, newDatabase(t), interpolate, func(conn *net.TCPConn) net.Conn { return trips.Watch(conn) })
 	leased := newStore(t, db, reprisemysql.Config{})
 	effects := labtest.NewTxStore(leased)
 	count := func(what string, want int64, operation func()) {
@@ -56,9 +53,7 @@ func roundTrips(t *testing.T, interpolate bool) {
 	var r store.ClaimRequest
 	const effect = "INSERT INTO effects (name) VALUES ('one')"
 	count("leased, new", 2, func() {
-		r = labtest.NewClaim()
-		labtest.WantClaim(t, leased, r, store.Claimed)
-		labtest.Must(t, labtest.Complete(t, leased, r, body))
+		r = labtest.Completed(t, leased, body)
 	})
 	replay := func() { labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed) }
 	count("leased, replay", 2, replay)
@@ -121,31 +116,8 @@ func TestMySQLBytesOfAKey(t *testing.T) {
 	})
 	leased := mysqlserver.Store(t, raw)
 	measure("leased", 3000, 1500, reprisemysql.DefaultTable, func() {
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, leased, r, store.Claimed)
-		labtest.Must(t, labtest.Complete(t, leased, r, body))
+		labtest.Completed(t, leased, body)
 	})
-}
-
-// watched opens a database over connections whose round trips are counted.
-func watched(tb testing.TB, raw string, trips *labtest.Trips, interpolate bool) *sql.DB {
-	tb.Helper()
-	c := driver.NewConfig()
-	c.User, c.Net, c.InterpolateParams = "root", "tcp", interpolate
-	addr, name, _ := strings.Cut(raw[strings.Index(raw, "@")+1:], "/")
-	c.Addr, c.DBName = addr, name
-	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return trips.Watch(conn), nil
-	}
-	connector, err := driver.NewConnector(c)
-	labtest.Must(tb, err)
-	db := sql.OpenDB(connector)
-	tb.Cleanup(func() { _ = db.Close() })
-	return db
 }
 
 // logged returns the position of the end of the server's log.

@@ -74,7 +74,7 @@ func TestGalera(t *testing.T) {
 	})
 	b := begin(t, other, next) // again
 	b.Effect(t)
-	if second, first := b.End(t), a.End(t); second != nil || !isOneOf(first, []error{store.ErrLeaseLost, store.ErrNotApplied}) {
+	if second, first := b.End(t), a.End(t); second != nil || !labtest.IsOneOf(first, []error{store.ErrLeaseLost, store.ErrNotApplied}) {
 		t.Errorf("the stale one: %v, its successor: %v", first, second)
 	}
 	wantEffects(t, databases[1], 1)

@@ -12,6 +12,15 @@ import (
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
+// onStores runs a test on the store of a new database with every kind of session.
+func onStores(t *testing.T, test func(t *testing.T, raw string, st *reprisemysql.Store)) {
+	t.Helper()
+	onSessions(t, func(t *testing.T, params string) {
+		raw := newDatabase(t) + params
+		test(t, raw, mysqlserver.Store(t, raw))
+	})
+}
+
 // ending is a claim whose record ends in a second.
 func ending(t *testing.T, st store.Store) (r store.ClaimRequest, ends time.Time) {
 	t.Helper()
@@ -37,9 +46,7 @@ func waiting(t *testing.T, raw string) {
 // of its record does not complete one that has ended meanwhile. Others have been told so.
 func TestWriteThatWaitedIsJudgedByTheClockAfterwards(t *testing.T) {
 	t.Parallel()
-	onSessions(t, func(t *testing.T, params string) {
-		raw := newDatabase(t) + params
-		st := mysqlserver.Store(t, raw)
+	onStores(t, func(t *testing.T, raw string, st *reprisemysql.Store) {
 		r, ends := ending(t, st)
 		other := writing(t, raw, "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:])
 		completed := make(chan error)
@@ -55,9 +62,7 @@ func TestWriteThatWaitedIsJudgedByTheClockAfterwards(t *testing.T) {
 // be committed after it. The owner's repetition is not refused in between.
 func TestRefusalWaitsForTheOneWhoWrites(t *testing.T) {
 	t.Parallel()
-	onSessions(t, func(t *testing.T, params string) {
-		raw := newDatabase(t) + params
-		st := mysqlserver.Store(t, raw)
+	onStores(t, func(t *testing.T, raw string, st *reprisemysql.Store) {
 		r, ends := ending(t, st)
 		first := writing(t, raw, "UPDATE reprise_records SET state = 2, revision = revision + 1, payload = 'answer', "+
 			"valid_until = valid_until + 3600000000, replay_until = valid_until WHERE id = ?", r.ID[:])
@@ -75,9 +80,8 @@ func TestRefusalWaitsForTheOneWhoWrites(t *testing.T) {
 // written. The release that follows is no success before that.
 func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
 	t.Parallel()
-	onSessions(t, func(t *testing.T, params string) {
-		raw := newDatabase(t) + params
-		st, r := mysqlserver.Store(t, raw), labtest.NewClaim()
+	onStores(t, func(t *testing.T, raw string, st *reprisemysql.Store) {
+		r := labtest.NewClaim()
 		first := labtest.NewClaim()
 		labtest.WantClaim(t, st, first, store.Claimed) // there is a connection
 		writer := writing(t, raw, "UPDATE reprise_records SET id = ? WHERE id = ?", r.ID[:], first.ID[:])
@@ -110,9 +114,8 @@ func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
 // over, which shows another owner until then.
 func TestReleaseWaitsForTheTakeoverOfItsOwner(t *testing.T) {
 	t.Parallel()
-	onSessions(t, func(t *testing.T, params string) {
-		raw := newDatabase(t) + params
-		st, r := mysqlserver.Store(t, raw), labtest.NewClaim()
+	onStores(t, func(t *testing.T, raw string, st *reprisemysql.Store) {
+		r := labtest.NewClaim()
 		r.Lease = time.Millisecond
 		labtest.WantClaim(t, st, r, store.Claimed)
 		next := labtest.Rival(r)
@@ -131,9 +134,7 @@ func TestReleaseWaitsForTheTakeoverOfItsOwner(t *testing.T) {
 // the leases of the others in its batch would run out.
 func TestRenewalDoesNotWaitForARow(t *testing.T) {
 	t.Parallel()
-	onSessions(t, func(t *testing.T, params string) {
-		raw := newDatabase(t) + params
-		st := mysqlserver.Store(t, raw)
+	onStores(t, func(t *testing.T, raw string, st *reprisemysql.Store) {
 		locked, free := labtest.NewClaim(), labtest.NewClaim()
 		labtest.WantClaim(t, st, locked, store.Claimed)
 		labtest.WantClaim(t, st, free, store.Claimed)
@@ -157,10 +158,10 @@ func TestClaimWhoseSnapshotIsLaterThanItsClock(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
 	st, r := mysqlserver.Store(t, raw), labtest.NewClaim()
-	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed) // its statements are prepared
+	labtest.Claimed(t, st) // its statements are prepared
 	own := mysqlserver.Pool(t, raw, 1)
 	holder := newStore(t, own, reprisemysql.Config{})
-	labtest.WantClaim(t, holder, labtest.NewClaim(), store.Claimed)
+	labtest.Claimed(t, holder)
 	_, err := own.ExecContext(t.Context(), "LOCK TABLES reprise_records WRITE, reprise_records AS r WRITE")
 	labtest.Must(t, err)
 	answer := make(chan store.ClaimResult, 1)

@@ -47,9 +47,7 @@ func TestLostStatementsArePreparedAnew(t *testing.T) {
 	}
 	key := func() {
 		t.Helper()
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
-		labtest.Must(t, labtest.Complete(t, st, r, body))
+		r := labtest.Completed(t, st, body)
 		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	}
 	key()

@@ -45,8 +45,7 @@ func TestRenewalKeepsWhatItDid(t *testing.T) {
 	witness := newStore(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
 	batch := make([]store.RenewRequest, entries)
 	for i := range batch {
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, witness, r, store.Claimed)
+		r := labtest.Claimed(t, witness)
 		batch[i] = store.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: time.Hour}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

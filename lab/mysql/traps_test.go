@@ -95,8 +95,7 @@ func TestRowLockedByAnotherIsALostRace(t *testing.T) {
 	database := newDatabase(t)
 	raw := database + "?innodb_lock_wait_timeout=1"
 	st := mysqlserver.Store(t, raw)
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, st, r, store.Claimed)
+	r := labtest.Claimed(t, st)
 	tx := writing(t, raw, "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:])
 	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a lock is waited for longer
 	defer cancel()
@@ -194,8 +193,7 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	server := servers.StartMariaDB(t)
 	db := mysqlserver.Pool(t, asService(t, withEffects(t, server)), 0)
 	st := newStore(t, db, reprisemysql.Config{})
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, st, r, store.Claimed)
+	r := labtest.Claimed(t, st)
 	mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 1")
 	if got, err := st.Claim(t.Context(), labtest.NewClaim()); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("%v, %v; want ErrUnavailable", got.Outcome, err)
@@ -216,8 +214,7 @@ func TestFullServerIsFull(t *testing.T) {
 	server := servers.StartMariaDB(t)
 	raw := mysqlserver.New(t, server)
 	st := mysqlserver.Store(t, raw)
-	done := labtest.NewClaim()
-	labtest.WantClaim(t, st, done, store.Claimed)
+	done := labtest.Claimed(t, st)
 	labtest.Must(t, st.Complete(t.Context(), labtest.Completion(done, "answer")))
 	// A table in memory is full after some records, by the same error as that on a disk.
 	mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records DROP COLUMN payload")

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -28,8 +27,7 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 		g := pgOn(labtest.NewPool(t, server.URL(), labtest.SessionParam("statement_timeout", own),
 			labtest.SessionParam("idle_in_transaction_session_timeout", own), labtest.SessionParam("lock_timeout", own)), f.Config)
 		st := g.Transactional(t)
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
+		r := labtest.Claimed(t, st)
 		for name, want := range map[string]string{
 			"statement_timeout": want, "idle_in_transaction_session_timeout": want, "lock_timeout": own,
 		} {
@@ -117,8 +115,7 @@ func TestPostgresTracerPanics(t *testing.T) {
 		}
 		for n := range 10 {
 			for _, at := range []string{"begin", "commit", "rollback"} {
-				r := labtest.NewClaim()
-				labtest.WantClaim(t, st, r, store.Claimed)
+				r := labtest.Claimed(t, st)
 				ctx := st.Bind(t.Context(), r.ID, r.Owner)
 				call := func() { _, _ = reprisepg.Tx(ctx); _, _ = reprisepg.SQLTx(ctx) }
 				if at != "begin" {
@@ -142,9 +139,7 @@ func TestPostgresTracerPanics(t *testing.T) {
 			}
 		}
 		labtest.Eventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 && (db == nil || db.Stats().InUse == 0) })
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
-		labtest.Must(t, labtest.Complete(t, st, r, "answer"))
+		labtest.Completed(t, st, "answer")
 	}
 }
 

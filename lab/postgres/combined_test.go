@@ -93,9 +93,9 @@ func TestPostgresCombinedOutcomes(t *testing.T) {
 			defer cancel()
 			got, err := st.Claim(ctx, r)
 			if err != nil {
-				return fmt.Sprint(strings.Contains(err.Error(), store.ErrCorrupt.Error()), " corrupt")
+				return fmt.Sprintf("%t corrupt", strings.Contains(err.Error(), store.ErrCorrupt.Error()))
 			}
-			return fmt.Sprint(got.Outcome, len(got.Payload), got.Payload == nil)
+			return fmt.Sprintf("%v %d %t", got.Outcome, len(got.Payload), got.Payload == nil)
 		}
 	}
 	other := func(r *store.ClaimRequest) { r.Fingerprint[0]++ }
@@ -117,18 +117,15 @@ func TestPostgresCombinedOutcomes(t *testing.T) {
 	for range 5 {
 		pgTogether(manyCallers, func(i int) {
 			if i >= len(kinds) {
-				labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
+				labtest.Claimed(t, st)
 				return
 			}
-			if got := strings.Replace(kinds[i].call(), "mismatch0", "mismatch 0", 1); normal(got) != normal(kinds[i].want) {
+			if got := kinds[i].call(); got != kinds[i].want {
 				t.Errorf("%d: %q, want %q", i, got, kinds[i].want)
 			}
 		})
 	}
 }
-
-// normal leaves the blanks out, which fmt puts where it likes.
-func normal(s string) string { return strings.ReplaceAll(s, " ", "") }
 
 // TestPostgresLockedRowsDelayOnlyTheirCompletions: locked rows delay their own
 // completions and not the others of the batch.
@@ -151,9 +148,7 @@ func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
 			others.Add(1)
 			continue
 		}
-		if _, err := holder.Exec(t.Context(), f.pgDamage("fence = fence"), claims[i].ID[:]); err != nil {
-			t.Fatal(err)
-		}
+		pgExec(t, holder, f.pgDamage("fence = fence"), claims[i].ID[:])
 	}
 	start := make(chan struct{})
 	for i := range claims {
@@ -200,8 +195,7 @@ func TestPostgresPreparedGivesUp(t *testing.T) {
 		st := pooled.Leased(t)
 		for range 5 {
 			pgTogether(manyCallers, func(int) {
-				r := labtest.NewClaim()
-				labtest.WantClaim(t, st, r, store.Claimed)
+				r := labtest.Claimed(t, st)
 				labtest.WantClaim(t, st, labtest.Rival(r), store.InProgress)
 				labtest.Must(t, labtest.Complete(t, st, r, pgBody))
 				labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)

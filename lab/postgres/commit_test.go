@@ -40,8 +40,7 @@ func newPgCut(t *testing.T, server *servers.PostgresServer, options ...labtest.P
 // begin claims through the proxy and leaves an effect.
 func (c *pgCut) begin(t *testing.T, through *labtest.TxStore) store.ClaimRequest {
 	t.Helper()
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, through, r, store.Claimed)
+	r := labtest.Claimed(t, through)
 	labtest.Must(t, pgExecTx(through.Bind(t.Context(), r.ID, r.Owner), c.insertion(), r.Owner[:]))
 	return r
 }
@@ -92,7 +91,7 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 				c.proxy.On("COMMIT", test.action)
 				err := labtest.Complete(t, cut, r, "answer")
 				c.judge(t, r, err)
-				if !pgIsOneOf(err, test.want) {
+				if !labtest.IsOneOf(err, test.want) {
 					t.Errorf("%s: complete answered %v, want one of %v", test.name, err, test.want)
 				}
 			}
@@ -112,8 +111,7 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		holder, err := c.Pool.Begin(t.Context())
 		labtest.Must(t, err)
 		c.proxy.On("COMMIT", servers.LoseRequest)
-		_, err = holder.Exec(t.Context(), "SELECT 1 FROM "+c.records()+" WHERE id = $1 FOR UPDATE", r.ID[:])
-		labtest.Must(t, err)
+		pgExec(t, holder, "SELECT 1 FROM "+c.records()+" WHERE id = $1 FOR UPDATE", r.ID[:])
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		labtest.Want(t, "complete", c.cut.Complete(ctx, labtest.Completion(r, "answer")), store.ErrUnknown)
@@ -145,15 +143,6 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		labtest.Want(t, "complete", err, store.ErrUnknown)
 		labtest.Must(t, labtest.Complete(t, c.store, rival, "of the rival"))
 	})
-}
-
-func pgIsOneOf(err error, want []error) bool {
-	for _, w := range want {
-		if w == nil && err == nil || w != nil && errors.Is(err, w) {
-			return true
-		}
-	}
-	return false
 }
 
 // TestPostgresCommitHeldByStandby: while a synchronous standby does not confirm, a COMMIT
@@ -245,8 +234,7 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 		return transactional.Complete(ctx, labtest.Completion(attempt, "answer"))
 	}
 	tx := pgTx(t, transactional, attempt)
-	_, err = tx.Exec(t.Context(), "SELECT 1")
-	labtest.Must(t, err)
+	pgExec(t, tx, "SELECT 1")
 	cancelled("commit", commit)
 
 	standby.Link.Set(t, servers.Forward)

@@ -35,9 +35,7 @@ func TestPostgresLeaseCountsFromItsClock(t *testing.T) {
 		insert, err := f.Pool.Begin(t.Context())
 		labtest.Must(t, err)
 		t.Cleanup(func() { _ = insert.Rollback(context.WithoutCancel(t.Context())) })
-		if _, err := insert.Exec(t.Context(), f.pgInsert("(SELECT $1::bytea AS id) AS s", nil), r.ID[:]); err != nil {
-			t.Fatal(err)
-		}
+		pgExec(t, insert, f.pgInsert("(SELECT $1::bytea AS id) AS s", nil), r.ID[:])
 		answered := make(chan store.ClaimResult, 1)
 		from := pgValue[int64](t, f.Pool, "SELECT "+pgLate)
 		go func() { answered <- pgMustNotFail(t, st, r) }()
@@ -98,9 +96,7 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	statements := &pgStatements{}
 	f := pgSetup(t, server, statements.option)
 	st := f.Leased(t)
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, st, r, store.Claimed)
-	labtest.Must(t, labtest.Complete(t, st, r, pgBody))
+	r := labtest.Completed(t, st, pgBody)
 	for range 100 {
 		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	}

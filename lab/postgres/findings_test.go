@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -70,7 +69,7 @@ func TestPostgresCheckReportsAnUnpurgedTable(t *testing.T) {
 		f.exec(t, f.pgInsert("(SELECT sha256(('"+age+"' || n)::bytea) AS id FROM generate_series(1, "+strconv.Itoa(n)+") AS n) AS s",
 			map[string]string{"lease_until": at, "replay_until": at, "valid_until": at, "due_at": at}))
 	}
-	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
+	labtest.Claimed(t, st)
 	put(100, "23 hours")
 	if got := pgFinding(t, st, "unpurged"); got.Code != "" {
 		t.Errorf("records of today: %+v", got)
@@ -111,23 +110,16 @@ func TestPostgresAcceptsNamedFindings(t *testing.T) {
 	} {
 		c := f.Config
 		c.Accept = test.accept
-		for name, open := range map[string]func(context.Context, reprisepg.Config) error{
-			"Open": func(ctx context.Context, c reprisepg.Config) error {
-				_, err := reprisepg.Open(ctx, pool, c)
-				return err
-			},
-		} {
-			var log pgLog
-			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			err := open(t.Context(), c)
-			labtest.Want(t, name, err, test.want)
-			if err != nil && !strings.Contains(err.Error(), test.refused) {
-				t.Errorf("%s accepting %q: %v, want %s in it", name, test.accept, err, test.refused)
-			}
-			for _, line := range test.logged {
-				if !log.contains(line) {
-					t.Errorf("%s accepting %q does not log %s", name, test.accept, line)
-				}
+		var log pgLog
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		_, err := reprisepg.Open(t.Context(), pool, c)
+		labtest.Want(t, "Open", err, test.want)
+		if err != nil && !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("accepting %q: %v, want %s in it", test.accept, err, test.refused)
+		}
+		for _, line := range test.logged {
+			if !log.contains(line) {
+				t.Errorf("accepting %q does not log %s", test.accept, line)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -52,16 +53,28 @@ func (f *pgFixture) name(table string) string {
 // exec runs statements that have to succeed.
 func (f *pgFixture) exec(tb testing.TB, sql string, args ...any) {
 	tb.Helper()
-	if _, err := f.Pool.Exec(context.WithoutCancel(tb.Context()), sql, args...); err != nil {
+	pgExec(tb, f.Pool, sql, args...)
+}
+
+// pgExec runs statements on a pool, a connection or a transaction.
+func pgExec(tb testing.TB, on interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}, sql string, args ...any,
+) {
+	tb.Helper()
+	if _, err := on.Exec(context.WithoutCancel(tb.Context()), sql, args...); err != nil {
 		tb.Fatalf("%s: %v", sql, err)
 	}
 }
 
-// pgValue returns the one value that a query has to answer.
-func pgValue[T any](tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) T {
+// pgValue returns the one value that a query of a pool or a transaction has to answer.
+func pgValue[T any](tb testing.TB, on interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}, sql string, args ...any,
+) T {
 	tb.Helper()
 	var v T
-	if err := pool.QueryRow(context.WithoutCancel(tb.Context()), sql, args...).Scan(&v); err != nil {
+	if err := on.QueryRow(context.WithoutCancel(tb.Context()), sql, args...).Scan(&v); err != nil {
 		tb.Fatalf("%s: %v", sql, err)
 	}
 	return v

@@ -89,8 +89,7 @@ func TestPostgresListsAlongThePrimaryKey(t *testing.T) {
 	conn, err := f.Pool.Acquire(ctx)
 	labtest.Must(t, err)
 	defer conn.Release()
-	_, err = conn.Exec(ctx, "SET plan_cache_mode = force_generic_plan; PREPARE list AS "+text, pgx.QueryExecModeSimpleProtocol)
-	labtest.Must(t, err)
+	pgExec(t, conn, "SET plan_cache_mode = force_generic_plan; PREPARE list AS "+text, pgx.QueryExecModeSimpleProtocol)
 	for _, after := range [][]byte{{}, stuck.ID[:]} {
 		pgKeyOrder(t, pgValue[string](t, f.Pool, "EXPLAIN (FORMAT JSON) "+text, pgx.QueryExecModeSimpleProtocol, after, 100))
 		var plan string
@@ -98,8 +97,7 @@ func TestPostgresListsAlongThePrimaryKey(t *testing.T) {
 		labtest.Must(t, err)
 		pgKeyOrder(t, plan)
 	}
-	_, err = conn.Exec(ctx, "RESET plan_cache_mode; DEALLOCATE list", pgx.QueryExecModeSimpleProtocol)
-	labtest.Must(t, err)
+	pgExec(t, conn, "RESET plan_cache_mode; DEALLOCATE list", pgx.QueryExecModeSimpleProtocol)
 }
 
 // pgKeyOrder fails the test unless a plan reads the records along their primary key.

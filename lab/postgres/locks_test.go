@@ -19,9 +19,7 @@ func (f *pgFixture) pgHold(t *testing.T, id store.ID, change string) pgx.Tx {
 	tx, err := f.Pool.Begin(t.Context())
 	labtest.Must(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) //nolint:usetesting // the test's own context has ended by then
-	if _, err := tx.Exec(t.Context(), f.pgDamage(change), id[:]); err != nil {
-		t.Fatal(err)
-	}
+	pgExec(t, tx, f.pgDamage(change), id[:])
 	return tx
 }
 
@@ -40,8 +38,7 @@ func TestPostgresUpkeepSkipsLockedRecords(t *testing.T) {
 			over  [2]store.ClaimRequest
 		)
 		for range 3 {
-			r := labtest.NewClaim()
-			labtest.WantClaim(t, st, r, store.Claimed)
+			r := labtest.Claimed(t, st)
 			batch = append(batch, store.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
 		}
 		for i := range over {
@@ -50,13 +47,11 @@ func TestPostgresUpkeepSkipsLockedRecords(t *testing.T) {
 			f.exec(t, f.pgDamage(pgEnded), over[i].ID[:])
 		}
 		holder := f.pgHold(t, batch[1].ID, "fence = fence")
-		_, err := holder.Exec(t.Context(), "SELECT FROM "+f.records()+" WHERE id = $1 "+lock, over[0].ID[:])
-		labtest.Must(t, err)
+		pgExec(t, holder, "SELECT FROM "+f.records()+" WHERE id = $1 "+lock, over[0].ID[:])
 		if n, err := st.Purge(ctx, 10); n != 1 || err != nil {
 			t.Errorf("%s: %d records were purged, %v; want the free one", lock, n, err)
 		}
-		_, err = holder.Exec(t.Context(), f.pgDamage("lease_until = "+pgInAnHour+", valid_until = "+pgInAnHour), over[0].ID[:])
-		labtest.Must(t, err)
+		pgExec(t, holder, f.pgDamage("lease_until = "+pgInAnHour+", valid_until = "+pgInAnHour), over[0].ID[:])
 		if got, err := st.Renew(ctx, batch); err != nil || !slices.Equal(got, []store.RenewStatus{store.Renewed, store.RenewBusy, store.Renewed}) {
 			t.Errorf("%s: renew answered %v, %v, want the locked one busy and the others renewed", lock, got, err)
 		}
@@ -79,8 +74,7 @@ func TestPostgresBatchOfClaimsGivesUpOnACreation(t *testing.T) {
 	t.Cleanup(func() { _ = insert.Rollback(context.Background()) }) //nolint:usetesting // the test's own context has ended by then
 	ctx, cancel := pgCall(t)
 	defer cancel()
-	_, err = insert.Exec(ctx, f.pgInsert("(SELECT $1::bytea AS id) AS s", nil), r.ID[:])
-	labtest.Must(t, err)
+	pgExec(t, insert, f.pgInsert("(SELECT $1::bytea AS id) AS s", nil), r.ID[:])
 	_, err = f.Pool.Exec(ctx, "SELECT * FROM "+f.name("reprise_records_claims_v1")+"(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[60000000], "+
 		"array[3600000000], array[0], array[''], array[0]::smallint[], array[''], false)", r.ID[:], r.Owner[:], r.Fingerprint[:])
 	var serverErr *pgconn.PgError

@@ -79,8 +79,7 @@ func pgLeasedLife(t *testing.T, st *reprisepg.Store) {
 	if err != nil || record.State != store.StateCompleted || string(record.Payload) != payload {
 		t.Errorf("inspect: %+v, %v", record, err)
 	}
-	released := labtest.NewClaim()
-	labtest.WantClaim(t, st, released, store.Claimed)
+	released := labtest.Claimed(t, st)
 	labtest.Must(t, st.Release(ctx, released.ID, released.Owner))
 	if list, err := st.List(ctx, store.Query{Limit: 10}); err != nil || len(list.Records) != 1 {
 		t.Errorf("list: %+v, %v; want the one record", list, err)

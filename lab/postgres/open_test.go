@@ -45,8 +45,7 @@ func TestPostgresOpens(t *testing.T) {
 	for name, constructor := range open {
 		st, err := constructor(c)
 		labtest.Want(t, name, err, nil)
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
+		r := labtest.Claimed(t, st)
 		labtest.Want(t, name+": complete", labtest.Complete(t, st, r, "answer"), nil)
 		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	}
@@ -87,9 +86,7 @@ func TestPostgresObserveNoticesKeepsOtherHooks(t *testing.T) {
 		pgObserve(c)
 	}
 	pool := labtest.NewPool(t, server.URL(), observe)
-	if _, err := pool.Exec(t.Context(), "DO $$ BEGIN RAISE NOTICE 'said'; END $$"); err != nil {
-		t.Fatal(err)
-	}
+	pgExec(t, pool, "DO $$ BEGIN RAISE NOTICE 'said'; END $$")
 	if len(said) != 1 || said[0] != "said" || connects != 1 {
 		t.Errorf("the application heard %q on %d connections", said, connects)
 	}

@@ -43,8 +43,7 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 		grants, err := reprisepg.Grants(f.Config, limited.Pool.Config().ConnConfig.User)
 		labtest.Must(t, err)
 		f.exec(t, grants)
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, limited.Leased(t), r, store.Claimed)
+		r := labtest.Claimed(t, limited.Leased(t))
 		f.partition(t)
 		if codes := pgFindings(t, limited.Leased(t)); !slices.Equal(codes, []string{"schema"}) {
 			t.Errorf("check of the new table finds %v", codes)
@@ -65,7 +64,7 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 			t.Errorf("check finds %v", codes)
 		}
 		for range 64 {
-			labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
+			labtest.Claimed(t, st)
 		}
 		used := pgValue[int](t, f.Pool, "SELECT count(DISTINCT tableoid) FROM "+f.records())
 		if used != 4 {

@@ -19,9 +19,8 @@ func TestPostgresDumpHidesSealedResponses(t *testing.T) {
 		for _, sealed := range []bool{true, false} {
 			t.Run(fmt.Sprintf("atomic %t, sealed %t", atomic, sealed), func(t *testing.T) {
 				t.Parallel()
-				f := labtest.SetupPostgres(t, server)
-				var start string
-				labtest.Must(t, f.Pool.QueryRow(t.Context(), "SELECT pg_current_wal_insert_lsn()::text").Scan(&start))
+				f := pgSetup(t, server)
+				start := pgValue[string](t, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
 				var store store.Store = f.Leased(t)
 				if atomic {
 					store = f.Transactional(t)
@@ -34,36 +33,19 @@ func TestPostgresDumpHidesSealedResponses(t *testing.T) {
 
 // dumpOf returns everything that a server keeps of a fixture's tables, and its log since
 // an instant. The log may have records of other tests, too.
-func dumpOf(t *testing.T, f *labtest.Postgres, start string) []byte {
+func dumpOf(t *testing.T, f *pgFixture, start string) []byte {
 	t.Helper()
 	conn, err := f.Pool.Acquire(t.Context())
 	labtest.Must(t, err)
 	defer conn.Release()
-	if _, err := conn.Exec(t.Context(), "CHECKPOINT"); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := conn.Query(t.Context(), "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables WHERE schemaname = $1", f.Config.Schema)
-	labtest.Must(t, err)
-	var tables []string
-	for rows.Next() {
-		var table string
-		labtest.Must(t, rows.Scan(&table))
-		tables = append(tables, table)
-	}
-	if err := rows.Err(); err != nil || len(tables) == 0 {
-		t.Fatal(tables, err)
-	}
+	f.exec(t, "CHECKPOINT")
+	tables := pgValue[[]string](t, conn, "SELECT array_agg(quote_ident(schemaname) || '.' || quote_ident(tablename)) FROM pg_tables WHERE schemaname = $1", f.Config.Schema)
 	var dump bytes.Buffer
 	for _, table := range tables {
-		if _, err := conn.Conn().PgConn().CopyTo(t.Context(), &dump, "COPY "+table+" TO STDOUT (FORMAT binary)"); err != nil {
-			t.Fatal(err)
-		}
-		var file []byte
-		labtest.Must(t, conn.QueryRow(t.Context(), "SELECT pg_read_binary_file(pg_relation_filepath($1::regclass))", table).Scan(&file))
-		dump.Write(file)
+		_, err := conn.Conn().PgConn().CopyTo(t.Context(), &dump, "COPY "+table+" TO STDOUT (FORMAT binary)")
+		labtest.Must(t, err)
+		dump.Write(pgValue[[]byte](t, conn, "SELECT pg_read_binary_file(pg_relation_filepath($1::regclass))", table))
 	}
-	var log []byte
-	labtest.Must(t, conn.QueryRow(t.Context(), "SELECT pg_read_binary_file('pg_wal/' || pg_walfile_name($1::pg_lsn))", start).Scan(&log))
-	dump.Write(log)
+	dump.Write(pgValue[[]byte](t, conn, "SELECT pg_read_binary_file('pg_wal/' || pg_walfile_name($1::pg_lsn))", start))
 	return dump.Bytes()
 }

@@ -148,8 +148,7 @@ func TestPostgresTransactionMeetsASlowCommit(t *testing.T) {
 	did, got, _ := s.play(t, &pgMeeting{
 		begin: func(t *testing.T, span time.Duration) store.ClaimRequest {
 			t.Helper()
-			r := labtest.NewClaim()
-			labtest.WantClaim(t, st, r, store.Claimed)
+			r := labtest.Claimed(t, st)
 			f.insert(t, pgTx(t, st, r), 1)
 			until := fmt.Sprintf("%s + %d", pgLate, span.Microseconds())
 			f.exec(t, f.pgDamage("lease_until = "+until+", valid_until = "+until), r.ID[:])

@@ -74,12 +74,10 @@ func sqlTx(t *testing.T, st *labtest.TxStore, r store.ClaimRequest) *sql.Tx {
 func TestPostgresSQLSessionThatEnded(t *testing.T) {
 	t.Parallel()
 	f, st, _ := pgSQLSetup(t)
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, st, r, store.Claimed)
+	r := labtest.Claimed(t, st)
 	var pid int
 	labtest.Must(t, sqlTx(t, st, r).QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
-	_, err := f.Pool.Exec(t.Context(), "SELECT pg_terminate_backend($1, 10000)", pid)
-	labtest.Must(t, err)
+	pgExec(t, f.Pool, "SELECT pg_terminate_backend($1, 10000)", pid)
 	labtest.Want(t, "complete", labtest.Complete(t, st, r, "answer"), store.ErrNotApplied)
 	again := labtest.Rival(r)
 	labtest.WantClaim(t, st, again, store.Claimed)
@@ -91,8 +89,7 @@ func TestPostgresSQLSessionThatEnded(t *testing.T) {
 func TestPostgresSQLRowsLeftOpen(t *testing.T) {
 	t.Parallel()
 	_, st, db := pgSQLSetup(t)
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, st, r, store.Claimed)
+	r := labtest.Claimed(t, st)
 	rows, err := sqlTx(t, st, r).QueryContext(t.Context(), "SELECT generate_series(1, 1000000)") //nolint:rowserrcheck,sqlclosecheck // left open on purpose
 	if err != nil || !rows.Next() {
 		t.Fatal("no rows", err)
@@ -111,8 +108,7 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 	t.Parallel()
 	f, st, db := pgSQLSetup(t)
 	for _, discard := range []bool{false, true} {
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
+		r := labtest.Claimed(t, st)
 		tx, left := sqlTx(t, st, r), make(chan error, 1)
 		statement := "SELECT pg_sleep(600), '" + f.Config.Schema + "'" //nolint:gosec // tells it from those of other tests
 		go func() { _, err := tx.ExecContext(context.WithoutCancel(t.Context()), statement); left <- err }()
@@ -167,8 +163,7 @@ func TestPostgresSQLDrivers(t *testing.T) {
 // pgTxOnce claims and completes one operation over a *sql.DB.
 func pgTxOnce(t *testing.T, st *labtest.TxStore) {
 	t.Helper()
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, st, r, store.Claimed)
+	r := labtest.Claimed(t, st)
 	if _, err := sqlTx(t, st, r).ExecContext(t.Context(), "SELECT 1"); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -29,9 +28,7 @@ func TestPostgresSQLSessionsAreKept(t *testing.T) {
 	}
 	first := session()
 	for range 3 {
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
-		labtest.Must(t, labtest.Complete(t, st, r, "answer"))
+		labtest.Completed(t, st, "answer")
 	}
 	if last := session(); last != first {
 		t.Errorf("the calls began with the session %d and ended with %d", first, last)
@@ -58,11 +55,11 @@ func TestPostgresSQLSessionAfterAPanicMidReply(t *testing.T) {
 	f.Config.NoCombining = true // the call panics, and not a batch
 	st, err := reprisepg.NewSQL(db, f.Config)
 	labtest.Must(t, err)
-	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
+	labtest.Claimed(t, st)
 	broken.Store(true)
 	if !pgPanics(func() { _, _ = st.Claim(t.Context(), labtest.NewClaim()) }) {
 		t.Error("the hook did not panic")
 	}
 	broken.Store(false)
-	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
+	labtest.Claimed(t, st)
 }

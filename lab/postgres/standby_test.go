@@ -27,9 +27,7 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 	server := servers.StartPostgres(t)
 	f := pgSetup(t, server)
 	standby := server.StartStandby(t)
-	replayed := labtest.NewClaim()
-	labtest.WantClaim(t, f.Leased(t), replayed, store.Claimed)
-	labtest.Must(t, labtest.Complete(t, f.Leased(t), replayed, pgBody))
+	replayed := labtest.Completed(t, f.Leased(t), pgBody)
 
 	const conns = 6
 	var (
@@ -71,8 +69,7 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 		}
 		primary.Store(1)
 		for range conns {
-			r := labtest.NewClaim()
-			labtest.WantClaim(t, on.st, r, store.Claimed)
+			r := labtest.Claimed(t, on.st)
 			_, err := on.st.Inspect(t.Context(), r.ID)
 			labtest.Want(t, name+": inspect", err, nil)
 			labtest.Want(t, name+": complete", labtest.Complete(t, on.st, r, pgBody), nil)
@@ -103,9 +100,7 @@ func TestPostgresReplaysDuringAnOutageOfItsStandby(t *testing.T) {
 	f.Config.NoCombining = true
 	single, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), labtest.MaxConns(conns)), f.Config)
 	labtest.Must(t, err)
-	replayed := labtest.NewClaim()
-	labtest.WantClaim(t, f.Leased(t), replayed, store.Claimed)
-	labtest.Must(t, labtest.Complete(t, f.Leased(t), replayed, pgBody))
+	replayed := labtest.Completed(t, f.Leased(t), pgBody)
 	server.Set(t, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(t)
 

@@ -37,9 +37,7 @@ func (f *pgFixture) insertion() string {
 // insert has an effect in a transaction.
 func (f *pgFixture) insert(t *testing.T, tx pgx.Tx, n int) {
 	t.Helper()
-	if _, err := tx.Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", n); err != nil {
-		t.Fatal(err)
-	}
+	pgExec(t, tx, "INSERT INTO "+f.name("effects")+" VALUES ($1)", n)
 }
 
 // TestPostgresTxIsEndedByTheStore: Commit and Rollback of the handler are refused without
@@ -49,8 +47,7 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)
 	ctx := t.Context()
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, st, r, store.Claimed)
+	r := labtest.Claimed(t, st)
 	bound := st.Bind(ctx, r.ID, r.Owner)
 	tx := pgTx(t, st, r)
 	f.insert(t, tx, 1)
@@ -122,8 +119,7 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 		},
 		"a closed connection": func(ctx context.Context, tx pgx.Tx) error { return tx.Conn().Close(ctx) },
 	} {
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
+		r := labtest.Claimed(t, st)
 		tx := pgTx(t, st, r)
 		f.insert(t, tx, 1)
 		if err := spoil(t.Context(), tx); err != nil {
@@ -144,8 +140,7 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 	}
 
 	for _, fails := range []string{"SELECT 1/0", "SELECT pg_terminate_backend(pg_backend_pid())"} {
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
+		r := labtest.Claimed(t, st)
 		tx := pgTx(t, st, r)
 		f.insert(t, tx, 1)
 		if _, err := tx.Exec(t.Context(), fails); err == nil {
@@ -187,8 +182,7 @@ func TestPostgresRequestsTakeTwoTransactionIDs(t *testing.T) {
 		before := next()
 		var r store.ClaimRequest
 		for range requests {
-			r = labtest.NewClaim()
-			labtest.WantClaim(t, st, r, store.Claimed)
+			r = labtest.Claimed(t, st)
 			if test.effects {
 				n++
 				f.insert(t, pgTx(t, st, r), n)

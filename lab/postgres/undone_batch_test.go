@@ -120,9 +120,7 @@ func TestPostgresBatchRecreatesADeletedRecord(t *testing.T) {
 	st := f.Leased(t)
 	other := pgOn(labtest.NewPool(t, server.URL()), f.Config).Leased(t)
 	f.exec(t, "ALTER FUNCTION "+f.name("reprise_records_claims_v1")+" SET lock_timeout = '20s'")
-	replayed := labtest.NewClaim()
-	labtest.WantClaim(t, st, replayed, store.Claimed)
-	labtest.Must(t, labtest.Complete(t, st, replayed, pgBody))
+	replayed := labtest.Completed(t, st, pgBody)
 	for range 150 {
 		labtest.WantClaim(t, st, labtest.Rival(replayed), store.Completed)
 	}
@@ -141,9 +139,7 @@ func TestPostgresBatchRecreatesADeletedRecord(t *testing.T) {
 			labtest.WantClaim(t, other, owners[i], store.Claimed)
 			continue
 		}
-		if _, err := blocker.Exec(t.Context(), put, claims[i].ID[:]); err != nil {
-			t.Fatal(err)
-		}
+		pgExec(t, blocker, put, claims[i].ID[:])
 	}
 	outcomes := make([]store.Outcome, manyCallers)
 	ended := make(chan struct{})
@@ -189,9 +185,7 @@ func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
 	claims := make([]store.ClaimRequest, manyCallers)
 	for i := range claims {
 		claims[i] = labtest.NewClaim()
-		if _, err := blocker.Exec(t.Context(), put, claims[i].ID[:]); err != nil {
-			t.Fatal(err)
-		}
+		pgExec(t, blocker, put, claims[i].ID[:])
 	}
 	outcomes, failures := make([]store.Outcome, manyCallers), make([]error, manyCallers)
 	ended := make(chan struct{})

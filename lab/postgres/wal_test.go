@@ -23,14 +23,10 @@ func TestPostgresLogAndRowOfANewKey(t *testing.T) {
 	insert := "INSERT INTO " + f.name("bare") + " VALUES ($1::bytea, $2::bytea, $3::bytea, '')"
 	update := "UPDATE " + f.name("bare") + " SET payload = $2::bytea WHERE id = $1::bytea"
 
-	run := func(st store.Store) func() {
-		return func() {
-			r := labtest.NewClaim()
-			labtest.WantClaim(t, st, r, store.Claimed)
-			labtest.Must(t, labtest.Complete(t, st, r, pgBody))
-		}
-	}
-	leased := pgLogOf(t, f, run(f.Leased(t)))
+	st := f.Leased(t)
+	leased := pgLogOf(t, f, func() {
+		labtest.Must(t, labtest.Complete(t, st, labtest.Claimed(t, st), pgBody))
+	})
 	hot := -1.0
 	labtest.Eventually(t, "the statistics arrive", func() bool {
 		f.Pool.Reset() // a session reports them when it ends

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
@@ -17,8 +16,7 @@ func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 	ctx := t.Context()
 	var object uint32
 	for _, kept := range []bool{false, true} {
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
+		r := labtest.Claimed(t, st)
 		tx := pgTx(t, st, r)
 
 		var batch pgx.Batch
@@ -31,8 +29,7 @@ func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 		}
 		_, err = tx.Prepare(ctx, "insert_effect", f.insertion())
 		labtest.Must(t, err)
-		_, err = tx.Exec(ctx, "insert_effect", 5)
-		labtest.Must(t, err)
+		pgExec(t, tx, "insert_effect", 5)
 		objects := tx.LargeObjects()
 		object, err = objects.Create(ctx, 0)
 		labtest.Must(t, err)
@@ -54,6 +51,5 @@ func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 			t.Errorf("kept %t: %d effects and %d large objects", kept, n, left)
 		}
 	}
-	_, err := f.Pool.Exec(ctx, "SELECT lo_unlink($1)", object)
-	labtest.Must(t, err)
+	pgExec(t, f.Pool, "SELECT lo_unlink($1)", object)
 }

@@ -63,7 +63,7 @@ func TestBusyCommitLeavesNothingOpen(t *testing.T) {
 		t.Errorf("%v, want ErrBusy", err)
 	}
 	labtest.Must(t, errors.Join(reader.Err(), reader.Close()))
-	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
+	labtest.Claimed(t, st)
 	labtest.Must(t, begin(t, a.TxStore, labtest.NewClaim()).End(t))
 }
 
@@ -95,8 +95,7 @@ func TestTransactionLeftOpenIsFoundOut(t *testing.T) {
 			},
 		} {
 			for _, left := range [][]string{{"BEGIN", "SELECT count(*) FROM reprise_records"}, {"BEGIN", "INSERT INTO effects (name) VALUES ('left')"}} {
-				r := labtest.NewClaim()
-				labtest.WantClaim(t, st, r, store.Claimed)
+				r := labtest.Claimed(t, st)
 				for _, statement := range left {
 					labtest.Exec(t, db, statement) // on the one connection that is idle
 				}
@@ -104,8 +103,8 @@ func TestTransactionLeftOpenIsFoundOut(t *testing.T) {
 				if !errors.Is(err, store.ErrMisconfigured) || !strings.Contains(fmt.Sprint(err), "open transaction") {
 					t.Errorf("%s after %s: %v, want ErrMisconfigured", name, left[1], err)
 				}
-				labtest.WantClaim(t, other, labtest.NewClaim(), store.Claimed) // no lock is left
-				labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
+				labtest.Claimed(t, other) // no lock is left
+				labtest.Claimed(t, st)
 			}
 		}
 		d.wantEffects(t, file, 0)

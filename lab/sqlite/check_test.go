@@ -113,9 +113,7 @@ func TestTableMayHaveFurtherColumns(t *testing.T) {
 	}
 	r := labtest.NewClaim()
 	r.Lease = store.MinDuration
-	if got, err := st.Claim(t.Context(), r); err != nil || got.Outcome != store.Claimed {
-		t.Fatalf("%v, %v", got.Outcome, err)
-	}
+	labtest.WantClaim(t, st, r, store.Claimed)
 	written("claimed", r, 0)
 	d.exec(t, file, "UPDATE reprise_records SET later = revision")
 	next := r

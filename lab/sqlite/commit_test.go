@@ -37,15 +37,11 @@ func TestWritesThatQueueShareACommit(t *testing.T) {
 	db := counted.open(t, file)
 	st, err := reprisesqlite.New(db, reprisesqlite.Config{})
 	labtest.Must(t, err)
-	if _, err := st.Claim(t.Context(), labtest.NewClaim()); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Claimed(t, st)
 	entry, _ := commits.Load(file)
 	n := entry.(*atomic.Int64) //nolint:forcetypeassert // see above
 	before := n.Load()
-	if _, err := st.Claim(t.Context(), labtest.NewClaim()); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Claimed(t, st)
 	if alone := n.Load() - before; alone != 1 {
 		t.Errorf("%d commits of one claim, want 1", alone)
 	}

@@ -32,8 +32,7 @@ func TestSQLiteCostOfAKey(t *testing.T) {
 			st := labtest.NewTxStore(bare)
 			const mostCommits, mostLog, mostKept = 2, 26_000, 700
 			newKey := func() store.ClaimRequest {
-				r := labtest.NewClaim()
-				labtest.WantClaim(t, st, r, store.Claimed)
+				r := labtest.Claimed(t, st)
 				if transactional {
 					if _, err := reprisesqlite.Tx(st.Bind(t.Context(), r.ID, r.Owner)); err != nil {
 						t.Fatal(err)

@@ -100,8 +100,7 @@ func TestNamesOfTablesIgnoreCase(t *testing.T) {
 		}
 		upper, lower := open("Payments"), open("payments")
 		for range 2 {
-			r := labtest.NewClaim()
-			labtest.WantClaim(t, upper, r, store.Claimed)
+			r := labtest.Claimed(t, upper)
 			labtest.WantClaim(t, lower, labtest.Rival(r), store.InProgress)
 		}
 		page, err := upper.List(t.Context(), store.Query{Limit: 1})

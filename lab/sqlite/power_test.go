@@ -40,9 +40,7 @@ func TestPowerFailureKeepsWhatWasAcknowledged(t *testing.T) {
 		for range 20 {
 			r := labtest.NewClaim()
 			claims = append(claims, r)
-			if got, err := st.Claim(t.Context(), r); err != nil || got.Outcome != store.Claimed {
-				t.Fatal(got.Outcome, err)
-			}
+			labtest.WantClaim(t, st, r, store.Claimed)
 			acknowledged = append(acknowledged, len(read(t, file+"-wal")))
 			labtest.Must(t, st.Complete(t.Context(), labtest.Completion(r, string(payload))))
 			acknowledged = append(acknowledged, len(read(t, file+"-wal")))
@@ -110,9 +108,7 @@ func TestFullDiskRefusesAndForgetsNothing(t *testing.T) {
 		labtest.Must(t, err)
 		done, running := labtest.NewClaim(), labtest.NewClaim()
 		for _, r := range []store.ClaimRequest{done, running} {
-			if _, err := st.Claim(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			labtest.WantClaim(t, st, r, store.Claimed)
 		}
 		labtest.Must(t, st.Complete(t.Context(), labtest.Completion(done, "answer")))
 		disk.Fill(t)

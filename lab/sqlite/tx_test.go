@@ -154,8 +154,7 @@ func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		st := d.transactional(t, d.withEffects(t))
-		waits := labtest.NewClaim()
-		labtest.WantClaim(t, st, waits, store.Claimed)
+		waits := labtest.Claimed(t, st)
 		r := labtest.NewClaim()
 		r.Lease = time.Minute
 		a := begin(t, st, r)
@@ -186,8 +185,8 @@ func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 	})
 }
 
-// TestTransactionOfALostRecordRenewsNothing: neither of one that another owner has, nor of
-// one that has expired since.
+// TestTransactionOfALostRecordRenewsNothing: neither of one that another owner has, nor
+// of one that has expired since.
 func TestTransactionOfALostRecordRenewsNothing(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
@@ -198,8 +197,7 @@ func TestTransactionOfALostRecordRenewsNothing(t *testing.T) {
 			labtest.Must(t, err)
 			return renewed[0]
 		}
-		lost := labtest.NewClaim()
-		labtest.WantClaim(t, st, lost, store.Claimed)
+		lost := labtest.Claimed(t, st)
 		labtest.Must(t, st.Release(t.Context(), lost.ID, lost.Owner))
 		labtest.WantClaim(t, st, labtest.Rival(lost), store.Claimed)
 		_, err := reprisesqlite.Tx(st.Bind(t.Context(), lost.ID, lost.Owner))

@@ -41,6 +41,22 @@ func WantClaim(tb testing.TB, st store.Store, r store.ClaimRequest, want store.O
 	return got
 }
 
+// Claimed claims a new operation.
+func Claimed(tb testing.TB, st store.Store) store.ClaimRequest {
+	tb.Helper()
+	r := NewClaim()
+	WantClaim(tb, st, r, store.Claimed)
+	return r
+}
+
+// Completed claims and completes a new operation.
+func Completed(tb testing.TB, st store.Store, payload string) store.ClaimRequest {
+	tb.Helper()
+	r := Claimed(tb, st)
+	Must(tb, Complete(tb, st, r, payload))
+	return r
+}
+
 // Complete completes a claim.
 func Complete(tb testing.TB, st store.Store, r store.ClaimRequest, payload string) error {
 	tb.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -22,6 +23,11 @@ func Want(tb testing.TB, what string, err, want error) {
 	if !errors.Is(err, want) {
 		tb.Fatalf("%s: %v, want %v", what, err, want)
 	}
+}
+
+// IsOneOf reports whether err is of one of some classes; nil is success.
+func IsOneOf(err error, classes []error) bool {
+	return slices.ContainsFunc(classes, func(class error) bool { return errors.Is(err, class) })
 }
 
 // Exec executes a statement on a pool, a connection or a transaction.

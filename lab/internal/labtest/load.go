@@ -87,8 +87,8 @@ func (l *Load) draw() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.runs)
-	if n > 0 && rand.IntN(2) == 0 {
-		n = max(0, n-1-rand.IntN(20))
+	if n > 0 && rand.IntN(2) == 0 { //nolint:gosec // no secret
+		n = max(0, n-1-rand.IntN(20)) //nolint:gosec // likewise
 	}
 	key := fmt.Sprintf("key-%d", n)
 	l.runs[key] += 0 // it is known from now on
@@ -101,7 +101,8 @@ func (l *Load) ask(ctx context.Context, key string) {
 	if l.write != nil {
 		preset = reprise.Recoverable
 	}
-	result, err := reprise.Do(ctx, l.engines[rand.IntN(len(l.engines))], reprise.Operation{
+	engine := l.engines[rand.IntN(len(l.engines))] //nolint:gosec // likewise
+	result, err := reprise.Do(ctx, engine, reprise.Operation{
 		Scope: "load", Key: key, Fingerprint: store.FingerprintOf([]byte(key)), Preset: preset, Transactional: l.write != nil, Retention: time.Hour,
 	}, nil, func(ctx context.Context) (string, error) {
 		l.mu.Lock()

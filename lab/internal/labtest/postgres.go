@@ -41,8 +41,8 @@ func SessionParam(name, value string) PoolOption {
 	return func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams[name] = value }
 }
 
-// NewPool returns a pool that closes with the test.
-func NewPool(tb testing.TB, url string, options ...PoolOption) *pgxpool.Pool {
+// poolConfig is the configuration of a pool of eight connections, but for options.
+func poolConfig(tb testing.TB, url string, options []PoolOption) *pgxpool.Config {
 	tb.Helper()
 	c, err := pgxpool.ParseConfig(url)
 	Must(tb, err)
@@ -50,6 +50,13 @@ func NewPool(tb testing.TB, url string, options ...PoolOption) *pgxpool.Pool {
 	for _, option := range options {
 		option(c)
 	}
+	return c
+}
+
+// NewPool returns a pool that closes with the test.
+func NewPool(tb testing.TB, url string, options ...PoolOption) *pgxpool.Pool {
+	tb.Helper()
+	c := poolConfig(tb, url, options)
 	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(tb.Context()), c)
 	Must(tb, err)
 	tb.Cleanup(func() { ClosePool(tb, pool) })
@@ -59,12 +66,7 @@ func NewPool(tb testing.TB, url string, options ...PoolOption) *pgxpool.Pool {
 // NewDB returns a *sql.DB over pgx's driver that closes with the test.
 func NewDB(tb testing.TB, url string, options ...PoolOption) *sql.DB {
 	tb.Helper()
-	c, err := pgxpool.ParseConfig(url)
-	Must(tb, err)
-	c.MaxConns = 8
-	for _, option := range options {
-		option(c)
-	}
+	c := poolConfig(tb, url, options)
 	db := stdlib.OpenDB(*c.ConnConfig)
 	db.SetMaxOpenConns(int(c.MaxConns))
 	db.SetMaxIdleConns(int(c.MaxConns))
