@@ -21,7 +21,6 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3), statements.option)
 	texts := f.statements(t, statements)
-	ctx := t.Context()
 	attempt := func(r pgRow) bool { return !r.completed && r.own && (r.leased || r.valid) }
 	running := func(r pgRow) bool { return !r.completed && r.own }
 	owner := []byte(pgOwner)
@@ -50,32 +49,21 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 			id := labtest.NewClaim().ID
 			rows[id], asked[id] = r, true
 		}
-		f.pgUndone(t, name, func(tx pgx.Tx) error {
-			if err := f.putRows(ctx, tx, rows, pgLate, pgNow+" + "+pgHour); err != nil {
-				return err
-			}
-			before, err := f.places(ctx, tx)
-			if err != nil {
-				return err
-			}
+		f.pgUndone(t, func(tx pgx.Tx) {
+			f.putRows(t, tx, rows, pgLate, pgNow+" + "+pgHour)
+			before := f.places(t, tx)
 			batch := &pgx.Batch{}
 			for id := range asked {
 				batch.Queue(test.statement, test.args(id[:])...)
 			}
-			if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-				return err
-			}
-			after, err := f.places(ctx, tx)
-			if err != nil {
-				return err
-			}
+			labtest.Must(t, tx.SendBatch(t.Context(), batch).Close())
+			after := f.places(t, tx)
 			for id, r := range rows {
 				want := asked[id] && r.damage == "" && test.writes(r)
 				if got := before[id] != after[id]; got != want {
 					t.Errorf("%s: asked %t, written %t, want %t: %v", name, asked[id], got, want, r)
 				}
 			}
-			return nil
 		})
 	}
 }
@@ -88,8 +76,7 @@ func TestPostgresConditionsOfUpkeep(t *testing.T) {
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3), statements.option)
 	texts := f.statements(t, statements)
-	ctx := t.Context()
-	f.pgUndone(t, "upkeep", func(tx pgx.Tx) error {
+	f.pgUndone(t, func(tx pgx.Tx) {
 		rows := make(map[store.ID]pgRow)
 		var ids, owners [][]byte
 		var leases []int64
@@ -98,17 +85,11 @@ func TestPostgresConditionsOfUpkeep(t *testing.T) {
 			rows[id] = r
 			ids, owners, leases = append(ids, id[:]), append(owners, []byte(pgOwner)), append(leases, 1000)
 		}
-		if err := f.putRows(ctx, tx, rows, pgNow, pgNow+" + 1"); err != nil {
-			return err
-		}
-		answers, err := tx.Query(ctx, texts["renew"], ids, owners, leases)
-		if err != nil {
-			return err
-		}
+		f.putRows(t, tx, rows, pgNow, pgNow+" + 1")
+		answers, err := tx.Query(t.Context(), texts["renew"], ids, owners, leases)
+		labtest.Must(t, err)
 		statuses, err := pgx.CollectRows(answers, pgx.RowTo[string])
-		if err != nil {
-			return err
-		}
+		labtest.Must(t, err)
 		for i, id := range ids {
 			r := rows[store.ID(id)]
 			want := "lost" // also where it ended after the transaction began: the clock is read with the row held
@@ -122,18 +103,10 @@ func TestPostgresConditionsOfUpkeep(t *testing.T) {
 
 		// Of some the time for the purge has not come, and of others it came before.
 		for _, change := range []string{"due_at + 1 WHERE fence = 6", "due_at - 1 WHERE state = 2 AND fence = 5"} {
-			if _, err := tx.Exec(ctx, "UPDATE "+f.records()+" SET due_at = "+change); err != nil {
-				return err
-			}
+			pgExec(t, tx, "UPDATE "+f.records()+" SET due_at = "+change)
 		}
-		before, err := f.places(ctx, tx)
-		if err != nil {
-			return err
-		}
-		var now int64
-		if err := tx.QueryRow(ctx, "SELECT "+pgNow).Scan(&now); err != nil {
-			return err
-		}
+		before := f.places(t, tx)
+		now := pgValue[int64](t, tx, "SELECT "+pgNow)
 		purged := 0
 		for _, step := range []struct {
 			limit, from, last int64
@@ -141,18 +114,13 @@ func TestPostgresConditionsOfUpkeep(t *testing.T) {
 		}{{1000, now + 1, 0, false}, {1, now - 1, now - 1, false}, {1000, now - 1, now, true}, {1000, 0, 0, false}} {
 			var n int
 			var last int64
-			if err := tx.QueryRow(ctx, texts["purge"], step.limit, step.from).Scan(&n, &last); err != nil {
-				return err
-			}
+			labtest.Must(t, tx.QueryRow(t.Context(), texts["purge"], step.limit, step.from).Scan(&n, &last))
 			purged += n
 			if last != step.last || int64(n) > step.limit || step.all != (n > 1) {
 				t.Errorf("at %d a purge that begins at %d changed %d records up to %d, want %d", now, step.from, n, last, step.last)
 			}
 		}
-		after, err := f.places(ctx, tx)
-		if err != nil {
-			return err
-		}
+		after := f.places(t, tx)
 		changed := 0
 		for id, r := range rows {
 			running := !r.completed && r.damage != "state = 7, payload = NULL" && r.damage != "state = 0" || r.damage == "state = 1, payload = ''"
@@ -170,7 +138,6 @@ func TestPostgresConditionsOfUpkeep(t *testing.T) {
 		if purged != changed {
 			t.Errorf("%d records were counted, and %d changed", purged, changed)
 		}
-		return nil
 	})
 }
 
@@ -190,8 +157,7 @@ func TestPostgresLimitOfTheLook(t *testing.T) {
 		return value
 	}
 	for own, want := range map[string]string{"0": "2s", "150ms": "150ms", "2s": "2s", "1min": "2s"} {
-		_, err := conn.Exec(t.Context(), "SET lock_timeout = '"+own+"'")
-		labtest.Must(t, err)
+		pgExec(t, conn, "SET lock_timeout = '"+own+"'")
 		err = pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
 			_, err := tx.Exec(t.Context(), limit, "2000ms")
 			if got := show(); got != want {
@@ -204,6 +170,5 @@ func TestPostgresLimitOfTheLook(t *testing.T) {
 			t.Errorf("a session with %s has %s afterwards", own, got)
 		}
 	}
-	_, err = conn.Exec(t.Context(), "RESET lock_timeout")
-	labtest.Must(t, err)
+	pgExec(t, conn, "RESET lock_timeout")
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -16,10 +15,11 @@ import (
 type pgInstants struct{ lease, replay, valid, due, claimed, fence int64 }
 
 // instants reads the times of a row in a transaction.
-func (f *pgFixture) instants(ctx context.Context, tx pgx.Tx, id store.ID) (i pgInstants, err error) {
-	err = tx.QueryRow(ctx, "SELECT lease_until, replay_until, valid_until, due_at, claimed_at, fence FROM "+f.records()+" WHERE id = $1", id[:]).
-		Scan(&i.lease, &i.replay, &i.valid, &i.due, &i.claimed, &i.fence)
-	return i, err
+func (f *pgFixture) instants(t *testing.T, tx pgx.Tx, id store.ID) (i pgInstants) {
+	t.Helper()
+	labtest.Must(t, tx.QueryRow(t.Context(), "SELECT lease_until, replay_until, valid_until, due_at, claimed_at, fence FROM "+f.records()+" WHERE id = $1", id[:]).
+		Scan(&i.lease, &i.replay, &i.valid, &i.due, &i.claimed, &i.fence))
+	return i
 }
 
 // TestPostgresInstantsOfWrites: with the statements that are PostgreSQL's own, the lease,
@@ -32,7 +32,6 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4), statements.option)
 	texts := f.statements(t, statements)
-	ctx := t.Context()
 	mine, bystander := labtest.NewClaim(), labtest.NewClaim() // which has the same owner, fence and times
 	labtest.WantClaim(t, f.Leased(t), mine, store.Claimed)
 	labtest.WantClaim(t, f.Leased(t), bystander, store.Claimed)
@@ -91,7 +90,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		tests["completion with a horizon"+name] = test
 	}
 	for name, test := range tests {
-		f.pgUndone(t, name, func(tx pgx.Tx) error {
+		f.pgUndone(t, func(tx pgx.Tx) {
 			setup := &pgx.Batch{}
 			if test.row == no {
 				setup.Queue("DELETE FROM "+f.records()+" WHERE id = $1", mine.ID[:])
@@ -100,33 +99,16 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 					setup.Queue(f.pgDamage("owner = $2, fence = 5, claimed_at = "+pgNow+" - "+pgHour+", "+test.row), id, mine.Owner[:])
 				}
 			}
-			if err := tx.SendBatch(ctx, setup).Close(); err != nil {
-				return err
-			}
-			places, err := f.places(ctx, tx)
-			if err != nil {
-				return err
-			}
+			labtest.Must(t, tx.SendBatch(t.Context(), setup).Close())
+			places := f.places(t, tx)
 			before := pgInstants{}
 			if test.row != no {
-				if before, err = f.instants(ctx, tx, mine.ID); err != nil {
-					return err
-				}
+				before = f.instants(t, tx, mine.ID)
 			}
-			var from, to int64
-			if err := tx.QueryRow(ctx, "SELECT "+pgLate).Scan(&from); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, test.statement, test.args...); err != nil {
-				return err
-			}
-			if err := tx.QueryRow(ctx, "SELECT "+pgLate).Scan(&to); err != nil {
-				return err
-			}
-			got, err := f.instants(ctx, tx, mine.ID)
-			if err != nil {
-				return err
-			}
+			from := pgValue[int64](t, tx, "SELECT "+pgLate)
+			pgExec(t, tx, test.statement, test.args...)
+			to := pgValue[int64](t, tx, "SELECT "+pgLate)
+			got := f.instants(t, tx, mine.ID)
 			for _, i := range []struct {
 				what        string
 				got, before int64
@@ -146,13 +128,12 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 					t.Errorf("%s: the %s is %v, want %v to %v", name, i.what, i.got, low, high)
 				}
 			}
-			if after, err := f.places(ctx, tx); err != nil || after[bystander.ID] != places[bystander.ID] {
-				t.Errorf("%s: another record was written (%v)", name, err)
+			if f.places(t, tx)[bystander.ID] != places[bystander.ID] {
+				t.Errorf("%s: another record was written", name)
 			}
 			if claims := test.row == no; claims && got.fence != got.claimed || !claims && got.fence != 5 {
 				t.Errorf("%s: fence %d of a claim at %d", name, got.fence, got.claimed)
 			}
-			return nil
 		})
 	}
 }
@@ -167,7 +148,6 @@ func TestPostgresClocksOfResults(t *testing.T) {
 	texts := f.statements(t, statements)
 	r, fresh := labtest.NewClaim(), labtest.NewClaim()
 	labtest.WantClaim(t, f.Leased(t), r, store.Claimed)
-	ctx := t.Context()
 	batch := func(existing string) string {
 		return "SELECT clock FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$1::bytea], array[$1::bytea], array[60000000::bigint], " +
 			"array[60000000::bigint], array[0::bigint], array['l'], array[0::smallint], array[''], " + existing + ")"
@@ -182,18 +162,13 @@ func TestPostgresClocksOfResults(t *testing.T) {
 		"claim of a record in a batch, a look": {batch("true"), r.ID, false},
 		"claim that creates in a batch":        {batch("false"), fresh.ID, true},
 	} {
-		f.pgUndone(t, name, func(tx pgx.Tx) error {
+		f.pgUndone(t, func(tx pgx.Tx) {
 			var began, from, at int64
-			if err := tx.QueryRow(ctx, "SELECT "+pgNow+", "+pgLate).Scan(&began, &from); err != nil {
-				return err
-			}
-			if err := tx.QueryRow(ctx, test.statement, test.id[:]).Scan(&at); err != nil {
-				return err
-			}
+			labtest.Must(t, tx.QueryRow(t.Context(), "SELECT "+pgNow+", "+pgLate).Scan(&began, &from))
+			labtest.Must(t, tx.QueryRow(t.Context(), test.statement, test.id[:]).Scan(&at))
 			if test.late && at < from || !test.late && at != began {
 				t.Errorf("%s: the clock is %d in a transaction that began at %d, and at %d", name, at, began, from)
 			}
-			return nil
 		})
 	}
 }

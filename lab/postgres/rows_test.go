@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,7 +70,8 @@ func (r pgRow) values(id store.ID, ended, lives string) string {
 }
 
 // putRows replaces all records by rows.
-func (f *pgFixture) putRows(ctx context.Context, tx pgx.Tx, rows map[store.ID]pgRow, ended, lives string) error {
+func (f *pgFixture) putRows(t *testing.T, tx pgx.Tx, rows map[store.ID]pgRow, ended, lives string) {
+	t.Helper()
 	var values []string
 	damaged := make(map[string][][]byte)
 	for id, r := range rows {
@@ -89,18 +89,17 @@ func (f *pgFixture) putRows(ctx context.Context, tx pgx.Tx, rows map[store.ID]pg
 	for damage, ids := range damaged {
 		batch.Queue("UPDATE "+f.records()+" SET "+damage+" WHERE id = ANY ($1)", ids)
 	}
-	return tx.SendBatch(ctx, batch).Close()
+	labtest.Must(t, tx.SendBatch(t.Context(), batch).Close())
 }
 
 // pgOwner is the owner that asks.
 const pgOwner = "the asking owner"
 
 // places returns where the rows are. A row that is written has another place, or none.
-func (f *pgFixture) places(ctx context.Context, tx pgx.Tx) (map[store.ID]string, error) {
-	rows, err := tx.Query(ctx, "SELECT id, ctid::text FROM "+f.records())
-	if err != nil {
-		return nil, err
-	}
+func (f *pgFixture) places(t *testing.T, tx pgx.Tx) map[store.ID]string {
+	t.Helper()
+	rows, err := tx.Query(t.Context(), "SELECT id, ctid::text FROM "+f.records())
+	labtest.Must(t, err)
 	places := make(map[store.ID]string)
 	var (
 		id    []byte
@@ -110,7 +109,8 @@ func (f *pgFixture) places(ctx context.Context, tx pgx.Tx) (map[store.ID]string,
 		places[store.ID(id)] = place
 		return nil
 	})
-	return places, err
+	labtest.Must(t, err)
+	return places
 }
 
 // statements makes a store send the statements that are PostgreSQL's own, and returns the
@@ -120,8 +120,7 @@ func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]st
 	texts := make(map[string]string)
 	st := f.Leased(t)
 	ctx := t.Context()
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, st, r, store.Claimed)
+	r := labtest.Claimed(t, st)
 	texts["claim"] = traced.last(t)
 	labtest.WantClaim(t, st, labtest.Rival(r), store.InProgress)
 	texts["look"] = traced.last(t)
@@ -137,8 +136,7 @@ func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]st
 	server := servers.SharedPostgres(t)
 	proxy := servers.StartProxy(t, server.Addr())
 	cut := pgOn(labtest.NewPool(t, proxy.URL(server.URL()), labtest.ExecMode(pgx.QueryExecModeExec), traced.option), f.Config).Transactional(t)
-	lost := labtest.NewClaim()
-	labtest.WantClaim(t, cut, lost, store.Claimed)
+	lost := labtest.Claimed(t, cut)
 	pgTx(t, cut, lost)
 	proxy.On("COMMIT", servers.LoseReply)
 	labtest.Must(t, labtest.Complete(t, cut, lost, pgBody))
@@ -164,15 +162,10 @@ func (s *pgStatements) find(t *testing.T, part string) string {
 }
 
 // pgUndone calls f in a transaction that is then undone.
-func (f *pgFixture) pgUndone(t *testing.T, name string, call func(tx pgx.Tx) error) {
+func (f *pgFixture) pgUndone(t *testing.T, call func(tx pgx.Tx)) {
 	t.Helper()
-	err := pgx.BeginFunc(context.WithoutCancel(t.Context()), f.Pool, func(tx pgx.Tx) error {
-		if err := call(tx); err != nil {
-			return err
-		}
-		return errUndo
-	})
-	if !errors.Is(err, errUndo) {
-		t.Fatalf("%s: %v", name, err)
-	}
+	tx, err := f.Pool.Begin(t.Context())
+	labtest.Must(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	call(tx)
 }
