@@ -20,28 +20,22 @@ import (
 // pgBody is a response of the size that the targets are set for.
 var pgBody = strings.Repeat("x", 256)
 
-// TestPostgresReplayWritesNothing (P7): a thousand replays of each store leave the
+// TestPostgresReplayWritesNothing (P7): a thousand replays leave the
 // server's log where it was.
 func TestPostgresReplayWritesNothing(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t, "wal_level=minimal", "max_wal_senders=0", "autovacuum=off", "checkpoint_timeout=1d")
 	f := pgSetup(t, server)
 	leased := f.Leased(t)
-	r := labtest.NewClaim()
-	labtest.WantClaim(t, leased, r, store.Claimed)
-	labtest.Must(t, labtest.Complete(t, leased, r, pgBody))
-	for name, st := range map[string]store.Store{"leased": leased} {
-		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed) // the first reader sets hint bits and fills caches
-		before := pgValue[string](t, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
-		const replays = 1000
-		for range replays {
-			labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
-		}
-		written := pgValue[int64](t, f.Pool, "SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::bigint", before)
-		if written != 0 {
-			t.Errorf("%s: %d replays wrote %d bytes", name, replays, written)
-		}
-		t.Logf("%s: %d replays, %d bytes of WAL", name, replays, written)
+	r := labtest.Completed(t, leased, pgBody)
+	labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed) // the first reader sets hint bits and fills caches
+	before := pgValue[string](t, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
+	const replays = 1000
+	for range replays {
+		labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed)
+	}
+	if written := pgValue[int64](t, f.Pool, "SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::bigint", before); written != 0 {
+		t.Errorf("%d replays wrote %d bytes of WAL", replays, written)
 	}
 }
 
@@ -53,7 +47,10 @@ func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 	f.exec(t, f.pgInsert("(SELECT n, sha256(n::text::bytea) AS id FROM generate_series(1, 50000) AS n) AS s", map[string]string{"due_at": pgNow + " + " + pgHour + " + n * 1000000::bigint"}))
 	f.exec(t, "ANALYZE "+f.records())
 
-	purge := pgPurgeStatement(t, f)
+	purge := pgStatementOf(t, f, func(st *reprisepg.Store) error {
+		_, err := st.Purge(t.Context(), 1)
+		return err
+	})
 	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000, 0)
 	var plans []struct {
 		Plan struct {
@@ -69,15 +66,6 @@ func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 	t.Logf("an idle purge of 50,000 records reads %d buffers", buffers)
 }
 
-// pgPurgeStatement returns the statement of Purge, as the server gets it.
-func pgPurgeStatement(t *testing.T, f *pgFixture) string {
-	t.Helper()
-	return pgStatementOf(t, f, func(st *reprisepg.Store) error {
-		_, err := st.Purge(t.Context(), 1)
-		return err
-	})
-}
-
 // pgStatementOf returns the last statement of a call.
 func pgStatementOf(t *testing.T, f *pgFixture, call func(*reprisepg.Store) error) string {
 	t.Helper()
@@ -87,24 +75,33 @@ func pgStatementOf(t *testing.T, f *pgFixture, call func(*reprisepg.Store) error
 	return watch.last(t)
 }
 
-// pgStatements is a tracer that records statements.
+// pgTrace is a tracer that is called before each statement.
+type pgTrace func(ctx context.Context, conn *pgx.Conn, statement string)
+
+func (f pgTrace) option(c *pgxpool.Config) { c.ConnConfig.Tracer = f }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (f pgTrace) TraceQueryStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	f(ctx, conn, data.SQL)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (pgTrace) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// pgStatements records statements.
 type pgStatements struct {
 	mu   sync.Mutex
 	seen []string
 }
 
-func (s *pgStatements) option(c *pgxpool.Config) { c.ConnConfig.Tracer = s }
-
-// TraceQueryStart implements pgx.QueryTracer.
-func (s *pgStatements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen = append(s.seen, data.SQL)
-	return ctx
+func (s *pgStatements) option(c *pgxpool.Config) {
+	pgTrace(func(_ context.Context, _ *pgx.Conn, statement string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seen = append(s.seen, statement)
+	}).option(c)
 }
-
-// TraceQueryEnd implements pgx.QueryTracer.
-func (s *pgStatements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 func (s *pgStatements) last(t *testing.T) string {
 	t.Helper()
@@ -147,9 +144,7 @@ func TestPostgresRoundTrips(t *testing.T) {
 	}
 	r := labtest.NewClaim()
 	count("leased, new", 2, func() {
-		r = labtest.NewClaim()
-		labtest.WantClaim(t, leased, r, store.Claimed)
-		labtest.Must(t, labtest.Complete(t, leased, r, pgBody))
+		r = labtest.Completed(t, leased, pgBody)
 	})
 	replay := func() { labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed) }
 	count("leased, replay", 2, replay)
@@ -170,8 +165,7 @@ func TestPostgresRoundTrips(t *testing.T) {
 	})
 	run := func(complete func(context.Context, store.CompleteRequest) error) func() {
 		return func() {
-			r = labtest.NewClaim()
-			labtest.WantClaim(t, transactional, r, store.Claimed)
+			r = labtest.Claimed(t, transactional)
 			if _, err := pgTx(t, transactional, r).Exec(t.Context(), effect); err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pressly/goose/v3"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -165,36 +164,24 @@ func TestPostgresMigrateNamesTheRightItLacks(t *testing.T) {
 	}
 }
 
-// pgVanishes is a tracer that holds up a process once it is alone, until resume is
-// closed.
-type pgVanishes struct {
-	asked  atomic.Bool
-	alone  chan struct{}
-	resume chan struct{}
-}
-
-func (v *pgVanishes) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if strings.Contains(data.SQL, "CREATE TABLE") && v.asked.CompareAndSwap(false, true) {
-		close(v.alone)
-		<-v.resume
-	}
-	return ctx
-}
-
-func (*pgVanishes) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // TestPostgresVanishedMigrationHoldsUpNoOther: for long, although the server does not see
 // that the one which has the lock is gone.
 func TestPostgresVanishedMigrationHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	f := pgBare(t)
-	v := &pgVanishes{alone: make(chan struct{}), resume: make(chan struct{})}
-	slow := labtest.NewPool(t, f.Pool.Config().ConnString(), func(c *pgxpool.Config) { c.ConnConfig.Tracer = v })
+	alone, resume := make(chan struct{}), make(chan struct{})
+	var asked atomic.Bool
+	slow := labtest.NewPool(t, f.Pool.Config().ConnString(), pgTrace(func(_ context.Context, _ *pgx.Conn, statement string) {
+		if strings.Contains(statement, "CREATE TABLE") && asked.CompareAndSwap(false, true) {
+			close(alone)
+			<-resume
+		}
+	}).option)
 	done := make(chan error, 1)
 	go func() { done <- reprisepg.Migrate(t.Context(), slow, f.Config) }()
-	<-v.alone
+	<-alone
 	err := reprisepg.Migrate(t.Context(), f.Pool, f.Config)
-	close(v.resume)
+	close(resume)
 	labtest.Must(t, err)
 	if err := <-done; err == nil {
 		t.Error("a migration went on behind another one")
@@ -212,9 +199,7 @@ func TestPostgresSessionsOutliveMigrations(t *testing.T) {
 	for _, change := range []string{"SELECT", "ALTER TABLE " + f.records() + " ADD COLUMN note text NOT NULL DEFAULT ''", "ALTER TABLE " + f.records() + " DROP COLUMN note"} {
 		f.exec(t, change)
 		pgTogether(manyCallers, func(int) {
-			r := labtest.NewClaim()
-			labtest.WantClaim(t, leased, r, store.Claimed)
-			labtest.Must(t, labtest.Complete(t, leased, r, pgBody))
+			r := labtest.Completed(t, leased, pgBody)
 			labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed)
 		})
 		f.exec(t, "TRUNCATE "+f.name("effects"))

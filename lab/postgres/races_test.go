@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -42,8 +41,7 @@ func TestPostgresLostRacesAreRepeated(t *testing.T) {
 			END $$;
 			CREATE OR REPLACE TRIGGER lost BEFORE UPDATE ON %[5]s FOR EACH ROW EXECUTE FUNCTION %[2]s()`,
 			f.name("tries"), f.name("lose"), test.lost, test.code, f.records()), pgx.QueryExecModeSimpleProtocol)
-		r := labtest.NewClaim()
-		labtest.WantClaim(t, st, r, store.Claimed)
+		r := labtest.Claimed(t, st)
 		ctx, cancel := pgCall(t)
 		err := st.Release(ctx, r.ID, r.Owner)
 		cancel()
@@ -57,40 +55,25 @@ func TestPostgresLostRacesAreRepeated(t *testing.T) {
 	}
 }
 
-// pgBefore is a tracer that calls do once, before a statement with part in it is sent.
-type pgBefore struct {
-	part string
-	do   func()
-}
-
-func (p *pgBefore) option(c *pgxpool.Config) { c.ConnConfig.Tracer = p }
-
-// TraceQueryStart implements pgx.QueryTracer.
-func (p *pgBefore) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if p.do != nil && strings.Contains(data.SQL, p.part) {
-		do := p.do
-		p.do = nil
-		do()
-	}
-	return ctx
-}
-
-// TraceQueryEnd implements pgx.QueryTracer.
-func (p *pgBefore) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // TestPostgresRecordChangesBeforeItsTakeover: a claim has judged a record and is about to
 // rewrite its row. Whatever becomes of the record first, the claim looks again, and is
 // answered from what it finds then, over the same connection. A fence does not fall.
 func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 	t.Parallel()
-	before := &pgBefore{part: "SET attempt = "}
+	var before func() // called once, before the claim rewrites the row
+	trace := pgTrace(func(_ context.Context, _ *pgx.Conn, statement string) {
+		if do := before; do != nil && strings.Contains(statement, "SET attempt = ") {
+			before = nil
+			do()
+		}
+	})
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server, labtest.MaxConns(2))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	other := f.Leased(t)
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
-		pool := labtest.NewPool(t, server.URL(), before.option, labtest.ExecMode(mode), labtest.MaxConns(1))
+		pool := labtest.NewPool(t, server.URL(), trace.option, labtest.ExecMode(mode), labtest.MaxConns(1))
 		st, session := pgOn(pool, f.Config).Leased(t), pgValue[int](t, pool, "SELECT pg_backend_pid()")
 		for _, over := range []bool{false, true} {
 			var (
@@ -138,7 +121,7 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 				}
 				f.exec(t, f.pgDamage(lapse), r.ID[:])
 				done := false
-				before.do = func() { done = true; c.do() }
+				before = func() { done = true; c.do() }
 				got := labtest.WantClaim(t, st, labtest.Rival(r), c.want)
 				if !done || got.Attempt != c.attempt || got.Outcome == store.Claimed && got.Fence <= high {
 					t.Errorf("%v, past its retention %t, %s: %+v after the fence %d; changed before the claim wrote: %t", mode, over, name, got, high, done)
