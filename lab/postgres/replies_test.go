@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -81,39 +80,7 @@ func pgLoseEach(t *testing.T, st, witness store.Store, lost func(what, statement
 	lost("complete", "", func(ctx context.Context) error { return st.Complete(ctx, labtest.Completion(r, "answer")) })
 	labtest.WantClaim(t, witness, labtest.Rival(r), store.Completed)
 
-	released := labtest.NewClaim()
-	labtest.WantClaim(t, st, released, store.Claimed)
+	released := labtest.Claimed(t, st)
 	lost("release", "UPDATE", func(ctx context.Context) error { return st.Release(ctx, released.ID, released.Owner) })
 	labtest.WantClaim(t, witness, labtest.Rival(released), store.Claimed)
-}
-
-// TestPostgresHangs: a hanging server costs a call no more than its deadline; if the
-// server never got the request, the step was not applied, otherwise its outcome is
-// unknown.
-func TestPostgresHangs(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	proxy := servers.StartProxy(t, server.Addr())
-	f := pgSetup(t, server)
-	through := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config)
-	st, transactional := through.Leased(t), through.Transactional(t)
-	attempt := labtest.NewClaim()
-	labtest.WantClaim(t, transactional, attempt, store.Claimed)
-	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
-	proxy.Set(t, servers.Stall)
-	defer proxy.Set(t, servers.Forward) // pgx cleans broken connections up through it
-	for what, operation := range map[string]func(context.Context) error{
-		"claim":               func(ctx context.Context) error { _, err := st.Claim(ctx, labtest.NewClaim()); return err },
-		"transactional claim": func(ctx context.Context) error { _, err := transactional.Claim(ctx, labtest.NewClaim()); return err },
-		"commit": func(ctx context.Context) error {
-			return transactional.Complete(ctx, labtest.Completion(attempt, "answer"))
-		},
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		err := operation(ctx)
-		cancel()
-		if !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
 }

@@ -30,33 +30,4 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 	if !log.contains("run Migrate") {
 		t.Error("the log does not say that the tables are missing")
 	}
-
-	st, err := reprisepg.Open(t.Context(), f.Pool, f.Config)
-	if st == nil {
-		// Test servers run without fsync, the only thing that Open refuses.
-		labtest.Want(t, "Open", err, store.ErrMisconfigured)
-		if strings.Contains(err.Error(), ";") && strings.Contains(err.Error(), "Migrate") {
-			t.Errorf("Open of a migrated schema: %v", err)
-		}
-	}
-}
-
-// TestPostgresTableAsMigrated: without CHECK constraints a row still has a value in every
-// column but the payload, an ID that no other has, and a place in the
-// purge's index.
-func TestPostgresTableAsMigrated(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
-	nullable := pgValue[string](t, f.Pool, "SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attnotnull", f.records())
-	if nullable != "payload" {
-		t.Errorf("columns without NOT NULL: %s", nullable)
-	}
-	indexes := pgValue[string](t, f.Pool, `SELECT string_agg(regexp_replace(indexdef, ' (INDEX|ON) .*\(', ' ('), '; ' ORDER BY indexdef DESC) FROM pg_indexes
-		WHERE schemaname = $1 AND tablename = 'reprise_records'`, f.Config.Schema)
-	if indexes != "CREATE UNIQUE (id); CREATE (due_at)" {
-		t.Errorf("indexes: %s", indexes)
-	}
-	if _, err := f.Pool.Exec(t.Context(), "INSERT INTO "+f.name("reprise_records_migrations")+" VALUES (1)"); err == nil {
-		t.Error("a migration is recorded twice")
-	}
 }
