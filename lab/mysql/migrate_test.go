@@ -1,14 +1,12 @@
 package mysql
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -154,46 +152,14 @@ func TestMigrationIsCompleted(t *testing.T) {
 	}
 }
 
-// silent is a connection of a machine that vanishes when it asks for the lock: it reads
-// no answer, and the packets of its end are lost.
-type silent struct {
-	*net.TCPConn
-
-	asked  atomic.Bool
-	once   sync.Once
-	closed chan struct{}
-}
-
-func (c *silent) Write(p []byte) (int, error) {
-	c.asked.CompareAndSwap(false, bytes.Contains(p, []byte("GET_LOCK")))
-	return c.TCPConn.Write(p)
-}
-
-func (c *silent) Read(p []byte) (int, error) {
-	if c.asked.Load() {
-		<-c.closed
-		return 0, net.ErrClosed
-	}
-	return c.TCPConn.Read(p)
-}
-
-func (c *silent) Close() error {
-	if !c.asked.Load() {
-		return c.TCPConn.Close()
-	}
-	c.once.Do(func() { close(c.closed) })
-	return nil
-}
-
 // TestVanishedMigrationHoldsUpNoOther: for long, although the server does not see that
 // the one which has the lock is gone.
 func TestVanishedMigrationHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	raw := bareDatabase(t)
-	db := wrapped(t, raw, true, func(conn *net.TCPConn) net.Conn {
-		t.Cleanup(func() { _ = conn.Close() })
-		return &silent{TCPConn: conn, closed: make(chan struct{})}
-	})
+	proxy := servers.StartProxy(t, servers.SharedMariaDB(t).Addr())
+	proxy.On("GET_LOCK", servers.Silence)
+	db := mysqlserver.Pool(t, proxy.URL(raw), 0)
 	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	labtest.Want(t, "without an answer", reprisemysql.Migrate(short, db, reprisemysql.Config{}), store.ErrBusy)
