@@ -24,7 +24,7 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 	for _, action := range []servers.Action{servers.LoseReply, servers.LoseRequest, servers.CutAfter} {
 		lost := func(what, match string, want error, operation func() error) {
 			t.Helper()
-			labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed) // there is a connection
+			labtest.Claimed(t, st) // there is a connection
 			done := proxy.On(match, action)
 			if err := operation(); !errors.Is(err, want) {
 				t.Errorf("action %d, %s: %v, want %v", action, what, err, want)
@@ -56,6 +56,9 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 			labtest.WantClaim(t, witness, labtest.Rival(r), store.InProgress)
 			lost("renew", match("\x03UPDATE"), want, func() error {
 				statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+				for err == nil && statuses[0] == store.RenewBusy { // the statement whose client is gone still has the row
+					statuses, err = st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+				}
 				if err == nil && statuses[0] != store.Renewed {
 					err = fmt.Errorf("renewed: %v", statuses[0])
 				}
@@ -90,7 +93,7 @@ func TestClaimThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	server := servers.StartMariaDB(t)
 	raw := mysqlserver.New(t, server)
 	st := mysqlserver.Store(t, raw)
-	labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed) // there is a connection
+	labtest.Claimed(t, st) // there is a connection
 	end := blockCommits(t, raw)
 	r := labtest.NewClaim()
 	for range 2 {
