@@ -78,14 +78,8 @@ func suite(tb testing.TB, params func(testing.TB, int) string) storetest.Fixture
 // corrupt damages a row.
 func corrupt(tb testing.TB, raw string, id store.ID, how storetest.Corruption) {
 	tb.Helper()
-	change := map[storetest.Corruption]string{
-		storetest.UnknownVersion: "version = 2",
-		storetest.UnknownState:   "state = 7, payload = NULL",
-		storetest.Truncated:      "fingerprint = substr(fingerprint, 1, 31)",
-	}[how]
 	if how == storetest.WrongType {
 		mysqlserver.Exec(tb, raw, "ALTER TABLE reprise_records MODIFY lease_until VARCHAR(20) NOT NULL")
-		change = "lease_until = 'soon'"
 	}
-	mysqlserver.Exec(tb, raw, "UPDATE reprise_records SET revision = revision + 1, "+change+" WHERE id = ?", id[:])
+	mysqlserver.Exec(tb, raw, "UPDATE reprise_records SET revision = revision + 1, "+labtest.Damage[how]+" WHERE id = ?", id[:])
 }

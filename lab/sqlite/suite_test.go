@@ -32,11 +32,5 @@ func (d driver) suite(tb testing.TB) storetest.Fixture {
 // corrupt damages a row.
 func (d driver) corrupt(tb testing.TB, file string, id store.ID, how storetest.Corruption) {
 	tb.Helper()
-	change := map[storetest.Corruption]string{
-		storetest.UnknownVersion: "version = 2",
-		storetest.UnknownState:   "state = 7, payload = NULL",
-		storetest.Truncated:      "fingerprint = substr(fingerprint, 1, 31)",
-		storetest.WrongType:      "lease_until = 'soon'",
-	}[how]
-	d.exec(tb, file, "UPDATE reprise_records SET revision = revision + 1, "+change+" WHERE id = ?", id[:])
+	d.exec(tb, file, "UPDATE reprise_records SET revision = revision + 1, "+labtest.Damage[how]+" WHERE id = ?", id[:])
 }

@@ -32,3 +32,11 @@ func SQLEffects(tb testing.TB, db *sql.DB, tx func(context.Context) (*sql.Tx, er
 		},
 	}
 }
+
+// Damage is what a statement sets to damage a row.
+var Damage = map[storetest.Corruption]string{
+	storetest.UnknownVersion: "version = 2",
+	storetest.UnknownState:   "state = 7, payload = NULL",
+	storetest.Truncated:      "fingerprint = substr(fingerprint, 1, 31)",
+	storetest.WrongType:      "lease_until = 'soon'", // where the type of the column has it
+}
