@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // echo answers with the body as the handler sees it.
@@ -33,26 +30,6 @@ func chunked(chunks []string, trailers []string, lines ...string) string {
 		raw.WriteString(t + "\r\n")
 	}
 	return raw.String() + "\r\n"
-}
-
-func TestR7KeysInTrailersAreIgnored(t *testing.T) {
-	t.Parallel()
-	for name, raw := range map[string]string{
-		"behind a body": chunked([]string{"body"}, []string{key("k")}, "Trailer: Idempotency-Key"),
-		"unannounced":   chunked([]string{"body"}, []string{key("k")}),
-		"behind none":   chunked(nil, []string{key("k")}),
-		"in lower case": rawRequest("transfer-Encoding:chunked") + "0\r\nidempotency-key: k\r\n\r\n",
-	} {
-		for _, stream := range []bool{false, true} {
-			s := serve(t, options{fiber: fiber.Config{StreamRequestBody: stream}}, handle(echo))
-			for range 2 {
-				if a := s.do(t, raw); a.status != 200 || a.header.Get(replayed) != "" {
-					t.Errorf("%s (stream %t): %d %s", name, stream, a.status, a.body)
-				}
-			}
-			s.wantRuns(t, 2)
-		}
-	}
 }
 
 func TestR7KeysInTheHeaderCountBesideTrailers(t *testing.T) {
@@ -90,39 +67,6 @@ func TestR24BodiesAreComparedAsTheyWereSent(t *testing.T) {
 	}
 	other := s.do(t, request(pack(gzip.NoCompression), key("k"), "Content-Encoding: gzip"))
 	other.want(t, 422, "key-reused")
-}
-
-func TestR47RefusedStreamsLeaveTheConnectionInStep(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options{
-		fiber: fiber.Config{StreamRequestBody: true}, guard: protocol.Config{Limits: protocol.Limits{RequestBody: 10_000}},
-	}, handle(echo))
-	for name, tc := range map[string]struct {
-		raw    string
-		status int
-		closes bool
-	}{
-		"a bad key":          {raw: request(strings.Repeat("x", 100_000), key("ä")), status: 400},
-		"a bad key, chunked": {raw: chunked([]string{strings.Repeat("x", 100_000)}, nil, key("ä")), status: 400},
-		"too large":          {raw: request(strings.Repeat("x", 100_000), key("a")), status: 413},
-		"too large, chunked": {raw: chunked([]string{strings.Repeat("x", 100_000)}, nil, key("b")), status: 413},
-		"too large to drain": {raw: chunked([]string{strings.Repeat("x", 300_000)}, nil, key("c")), status: 413, closes: true},
-		"too large to await": {raw: rawRequest(key("d"), "Content-Length: 1000000000") + strings.Repeat("x", 10_000), status: 413, closes: true},
-	} {
-		c := s.dial(t)
-		c.send(t, tc.raw)
-		a := c.receive(t)
-		if a.status != tc.status || a.closes != tc.closes {
-			t.Errorf("%s: %d %s, closes %t", name, a.status, a.body, a.closes)
-		}
-		if tc.closes {
-			continue
-		}
-		c.send(t, request("next", key("next")))
-		if a := c.receive(t); a.body != "next" {
-			t.Errorf("%s: the next request gets %d %q", name, a.status, a.body)
-		}
-	}
 }
 
 // R50: a stream of which a layer outside, or the scope function, consumed a part is
@@ -163,46 +107,6 @@ func TestR50ConsumedBodiesAreRefused(t *testing.T) {
 	}
 }
 
-// For fasthttp a body is whole that lacks no more than the empty line after its last
-// chunk, and a stream also one that breaks off between two chunks.
-func TestR27BrokenBodiesDoNotRun(t *testing.T) {
-	t.Parallel()
-	for _, stream := range []bool{false, true} {
-		s := serve(t, options{fiber: fiber.Config{StreamRequestBody: stream}}, handle(echo))
-		for i, raw := range []string{
-			rawRequest(key("k"), "Transfer-Encoding: chunked"),
-			rawRequest(key("k"), "Transfer-Encoding: chunked") + "4\r\nbody\r\n",
-			rawRequest(key("k"), "Content-Length: 5") + "body",
-			rawRequest(key("k"), "Content-Length: 20000") + strings.Repeat("x", 10_000),
-			rawRequest(key("k"), "Transfer-Encoding: chunked") + "4\r\nbo",
-			rawRequest(key("k"), "Transfer-Encoding: chunked") + "4\r\nbodyX\r\n0\r\n\r\n",
-			rawRequest(key("k"), "Transfer-Encoding: chunked") + "no\r\nbody\r\n0\r\n\r\n",
-			rawRequest(key("k"), "Transfer-Encoding: chunked") + "-1\r\n\r\n0\r\n\r\n",
-		} {
-			if stream && i < 2 {
-				continue
-			}
-			c := s.dial(t)
-			c.send(t, raw)
-			if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
-			resp, err := http.ReadResponse(c.r, nil)
-			if err != nil {
-				continue // closed without a response
-			}
-			resp.Body.Close()
-			if resp.StatusCode != http.StatusBadRequest || !resp.Close {
-				t.Errorf("stream %t: %.120q is answered %d", stream, raw, resp.StatusCode)
-			}
-		}
-		s.wantRuns(t, 0)
-		if a := s.do(t, request("body", key("k"))); a.status != 200 || a.header.Get(replayed) != "" {
-			t.Errorf("the first whole request is answered %d %s", a.status, a.body)
-		}
-	}
-}
-
 // form is a multipart request whose boundary is its own.
 func form(boundary string, lines []string, parts ...string) string {
 	var b strings.Builder
@@ -211,35 +115,6 @@ func form(boundary string, lines []string, parts ...string) string {
 	}
 	fmt.Fprintf(&b, "--%s--\r\n", boundary)
 	return request(b.String(), append(lines, "Content-Type: multipart/form-data; boundary="+boundary)...)
-}
-
-func TestR24FormsParsedInAdvanceAreComparedByTheirParts(t *testing.T) {
-	t.Parallel()
-	parts := []string{`name="a"`, "1", `name="b"`, "2", `name="c"`, "3", `name="d"; filename="f"`, "file", `name="a"`, "4"}
-	for _, stream := range []bool{false, true} {
-		s := serve(t, options{fiber: fiber.Config{StreamRequestBody: stream}}, handle(func(c *fiber.Ctx) error {
-			file, err := c.FormFile("d")
-			if err != nil {
-				return err
-			}
-			return c.SendString(fmt.Sprint(c.FormValue("a"), c.FormValue("c"), file.Filename, file.Size))
-		}))
-		for range 20 { // fasthttp writes a form in the order of a map
-			if a := s.do(t, form("x", []string{key("k")}, parts...)); a.body != "13f4" {
-				t.Fatalf("stream %t: %d %s", stream, a.status, a.body)
-			}
-		}
-		if a := s.do(t, form("another", []string{key("k")}, parts...)); a.header.Get(replayed) == "" {
-			t.Errorf("another boundary: %d %s", a.status, a.body)
-		}
-		s.wantRuns(t, 1)
-		for i := range parts {
-			other := slices.Clone(parts)
-			other[i] = strings.NewReplacer(`="a"`, `="e"`, `="b"`, `="e"`, `="c"`, `="e"`, `="f"`, `="e"`, "1", "0", "2", "0", "3", "0", "4", "0", "file", "life").Replace(other[i])
-			a := s.do(t, form("x", []string{key("k")}, other...))
-			a.want(t, 422, "key-reused")
-		}
-	}
 }
 
 func TestFormsThatAreNotParsedInAdvanceReachTheHandlerAsBytes(t *testing.T) {
@@ -251,10 +126,46 @@ func TestFormsThatAreNotParsedInAdvanceReachTheHandlerAsBytes(t *testing.T) {
 	}
 }
 
-func TestR26FormsParsedInAdvanceAreBounded(t *testing.T) {
+// Trailer fields do not authenticate a request.
+func TestR7ScopeSeesNoTrailers(t *testing.T) {
 	t.Parallel()
-	s := serve(t, options{guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}}, handle(func(*fiber.Ctx) error { return nil }))
-	a := s.do(t, form("x", []string{key("k")}, `name="a"; filename="f"`, strings.Repeat("x", 1001)))
-	a.want(t, 413, "request-too-large")
-	s.wantRuns(t, 0)
+	for _, stream := range []bool{false, true} {
+		for name, tc := range map[string]struct {
+			lines    []string
+			trailers []string
+			scope    func(*fiber.Ctx) (string, error)
+		}{
+			"a field":          {nil, []string{"X-Tenant: victim"}, tenantField},
+			"an announced one": {[]string{"Trailer: X-Tenant"}, []string{"X-Tenant: victim"}, tenantField},
+			"in another case":  {nil, []string{"x-TENANT: victim"}, tenantField},
+			"a second line":    {[]string{"X-Tenant: "}, []string{"X-Tenant: victim"}, lastTenant},
+			"a cookie":         {nil, []string{"Cookie: tenant=victim"}, func(c *fiber.Ctx) (string, error) { return c.Cookies("tenant"), nil }},
+			"another cookie": {
+				[]string{"Cookie: a=b"},
+				[]string{"Cookie: tenant=victim"},
+				func(c *fiber.Ctx) (string, error) { return c.Cookies("tenant"), nil },
+			},
+			"a content type": {nil, []string{"Content-Type: victim"}, func(c *fiber.Ctx) (string, error) { return c.Get("Content-Type"), nil }},
+		} {
+			s := serve(t, options{fiber: fiber.Config{StreamRequestBody: stream}, scope: tc.scope}, handle(echo))
+			a := s.do(t, chunked([]string{"body"}, tc.trailers, append(tc.lines, key("k"))...))
+			if !a.closes { // newer releases of fasthttp refuse some trailers
+				a.want(t, 403, "scope-missing")
+			}
+			if runs := s.runs.Load(); runs > 0 {
+				t.Errorf("%s (stream %t): ran for the victim", name, stream)
+			}
+		}
+	}
+}
+
+func tenantField(c *fiber.Ctx) (string, error) { return c.Get("X-Tenant"), nil }
+
+// lastTenant takes the last line of the field, as an application may do.
+func lastTenant(c *fiber.Ctx) (string, error) {
+	lines := c.Request().Header.PeekAll("X-Tenant")
+	if len(lines) == 0 {
+		return "", nil
+	}
+	return string(lines[len(lines)-1]), nil
 }

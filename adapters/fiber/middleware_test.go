@@ -1,14 +1,11 @@
 package reprisefiber_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
-	recovery "github.com/gofiber/fiber/v2/middleware/recover"
 
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
 	reprise "github.com/reprise-go/reprise/core"
@@ -29,43 +26,6 @@ func TestMiddlewareNeedsAGuardAndAScope(t *testing.T) {
 			}()
 			build()
 		}()
-	}
-}
-
-func TestR16ReplayHasTheMediaTypeOfTheFirstResponse(t *testing.T) {
-	t.Parallel()
-	const standard = "text/plain; charset=utf-8"
-	bare := func(c *fiber.Ctx) error { return c.Send([]byte("body")) }
-	outer := func(c *fiber.Ctx) error {
-		c.Set("Content-Type", "text/outer")
-		return c.Next()
-	}
-	for name, tc := range map[string]struct {
-		config  fiber.Config
-		outside []fiber.Handler
-		h       fiber.Handler
-		want    string
-	}{
-		"the default":         {h: bare, want: standard},
-		"no default":          {h: bare, config: fiber.Config{DisableDefaultContentType: true}},
-		"of an outer layer":   {h: bare, outside: []fiber.Handler{outer}, want: "text/outer"},
-		"of nothing":          {h: func(*fiber.Ctx) error { return nil }},
-		"of the handler":      {h: func(c *fiber.Ctx) error { return c.Type("json").Send([]byte("1")) }, want: "application/json"},
-		"the default, set":    {h: func(c *fiber.Ctx) error { c.Set("Content-Type", standard); return nil }, want: standard},
-		"and none with a 204": {h: func(c *fiber.Ctx) error { return c.Status(204).Send([]byte("x")) }},
-		"a 204 with a length": {h: func(c *fiber.Ctx) error {
-			c.Set("Content-Length", "1")
-			return c.SendStatus(204)
-		}, want: standard},
-		"and none with a 304": {h: func(c *fiber.Ctx) error { return c.Status(304).Send([]byte("x")) }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := serve(t, options{fiber: tc.config}, handle(tc.h, tc.outside...))
-			if first := s.wantReplay(t, request("", key("k"))); first.header.Get("Content-Type") != tc.want {
-				t.Errorf("the media type is %q, want %q", first.header.Get("Content-Type"), tc.want)
-			}
-		})
 	}
 }
 
@@ -96,43 +56,6 @@ func TestR32ErrorsAreTheResponsesOfTheErrorHandler(t *testing.T) {
 	}
 }
 
-func TestR33PanicsLeaveNoPartialResponse(t *testing.T) {
-	t.Parallel()
-	h := func(c *fiber.Ctx) error {
-		c.Set("X-Made", "half")
-		if c.Get("X-Half") != "" {
-			_, _ = c.WriteString("half of it")
-		}
-		panic("broken")
-	}
-	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
-		for name, half := range map[string]string{"before a byte": "", "after bytes": "yes"} {
-			t.Run(fmt.Sprint(preset, name), func(t *testing.T) {
-				t.Parallel()
-				s := serve(t, options{guard: protocol.Config{Preset: preset}}, handle(h, recovery.New()))
-				raw := request("", key("k"), "X-Half: "+half)
-				first := s.do(t, raw)
-				if first.status != 500 || first.body != "broken" || first.header.Get("X-Made") != "" {
-					t.Errorf("the recovery answers %d %q %v", first.status, first.body, first.header)
-				}
-				second := s.do(t, raw)
-				switch {
-				case preset == reprise.Recoverable:
-					s.wantRuns(t, 2)
-				case half != "":
-					s.wantRuns(t, 1)
-					second.want(t, 409, "result-unavailable")
-				default:
-					s.wantRuns(t, 1)
-					if second.status != 500 || second.body != "" || second.header.Get(replayed) != "true" {
-						t.Errorf("the retry gets %d %q", second.status, second.body)
-					}
-				}
-			})
-		}
-	}
-}
-
 func TestRecoveryOutsideFindsItsResponse(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]fiber.Handler{
@@ -157,33 +80,6 @@ func TestRecoveryOutsideFindsItsResponse(t *testing.T) {
 	}
 }
 
-func TestScopeIsCopied(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	seen := make(map[string]bool)
-	observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-		if e.Kind == reprise.EventDeclared {
-			return // of no request
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		seen[e.Scope] = true
-	})
-	s := serve(t, options{
-		engine: reprise.Config{Observer: observer},
-		scope:  func(c *fiber.Ctx) (string, error) { return c.Get("X-Tenant"), nil },
-	}, handle(func(c *fiber.Ctx) error {
-		c.Request().Header.Set("X-Tenant", "BBBB") // as another request on the connection would
-		return nil
-	}))
-	s.do(t, request("", key("k"), "X-Tenant: aaaa"))
-	mu.Lock()
-	defer mu.Unlock()
-	if len(seen) != 1 {
-		t.Errorf("one attempt had %d scopes", len(seen))
-	}
-}
-
 func TestR33ResponsesOfATimeoutAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
@@ -196,4 +92,25 @@ func TestR33ResponsesOfATimeoutAreNotKept(t *testing.T) {
 		}
 	}
 	s.wantRuns(t, 2)
+}
+
+// A middleware that stands twice in one chain, for different principals, has two runs and
+// finds each.
+func TestMiddlewaresNest(t *testing.T) {
+	t.Parallel()
+	principal := func(c *fiber.Ctx) (string, error) { return fmt.Sprint("principal ", c.Locals("principal")), nil }
+	s := serve(t, options{scope: principal}, func(s *service) {
+		s.app.Use(s.protect)
+		s.app.Post("/x", func(c *fiber.Ctx) error {
+			c.Locals("principal", "inner")
+			before, _ := reprise.AttemptFrom(c.Context())
+			err := c.Next()
+			if after, ok := reprise.AttemptFrom(c.Context()); !ok || after != before {
+				t.Error("the outer run is lost after the inner one")
+			}
+			return err
+		}, s.protect, s.counted(echo))
+	})
+	s.wantReplay(t, request("body", key("k")))
+	s.wantRuns(t, 1)
 }

@@ -16,8 +16,12 @@ import (
 
 // New makes the server of the adapter for Fiber. Its first layer is the recovery, without
 // which a panic ends the process.
-func New(a *testapp.App) testapp.Server {
-	router := newRouter(a)
+func New(a *testapp.App) testapp.Server { return build(a, newRouter(a, false)) }
+
+// NewStreaming is New with handlers that read the body as a stream.
+func NewStreaming(a *testapp.App) testapp.Server { return build(a, newRouter(a, true)) }
+
+func build(a *testapp.App, router *fiber.App) testapp.Server {
 	router.Use(recover.New())
 	if a.Outer {
 		router.Use(outer)
@@ -47,15 +51,16 @@ func NewBare(a *testapp.App) testapp.Server { return NewBehind(a) }
 
 // NewBehind makes a server without the adapter, behind other layers.
 func NewBehind(a *testapp.App, layers ...any) testapp.Server {
-	router := newRouter(a)
+	router := newRouter(a, false)
 	router.Use(recover.New())
 	return serve(a, router, layers...)
 }
 
-func newRouter(a *testapp.App) *fiber.App {
+func newRouter(a *testapp.App, streaming bool) *fiber.App {
 	router := fiber.New(fiber.Config{
 		DisableStartupMessage: true, BodyLimit: a.Limit, // 0: Fiber's own
-		ReadBufferSize: 64 << 10, // for programs, which come in a field
+		ReadBufferSize:    64 << 10, // for programs, which come in a field
+		StreamRequestBody: streaming,
 	})
 	router.Get("/executions/*", func(c *fiber.Ctx) error {
 		return c.Type("json").Send(a.Report(strings.TrimPrefix(newCall(c).RawPath(), "/executions/")))

@@ -1,0 +1,88 @@
+package reprisefiber_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/timeout"
+	"github.com/valyala/fasthttp"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// reusing is a host that gives one context to all requests.
+func reusing(app *fiber.App) host {
+	serve, ctx, mu := app.Handler(), new(fasthttp.RequestCtx), new(sync.Mutex)
+	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		ctx.ResetUserValues()
+		ctx.Request.Reset()
+		ctx.Response.Reset()
+		ctx.Request.Header.SetMethod(r.Method)
+		ctx.Request.SetRequestURI(r.RequestURI)
+		for name := range r.Header {
+			ctx.Request.Header.Set(name, r.Header.Get(name))
+		}
+		serve(ctx)
+		w.WriteHeader(ctx.Response.StatusCode())
+		_, _ = w.Write(ctx.Response.Body())
+	})}
+	return host{server.Serve, server.Shutdown}
+}
+
+const short = 20 * time.Millisecond
+
+// A chain that outlives the timeout of Fiber v2 finds another request in its context. It
+// has no response to keep, and leaves that of the other request as it is.
+func TestChainsWhoseContextServesAnotherRequestAreCut(t *testing.T) {
+	t.Parallel()
+	if raceEnabled {
+		t.Skip("Fiber's timeout races with any handler that outlives it")
+	}
+	for on, host := range map[string]func(*fiber.App) host{"Fiber's server": fibers, "a context for all": reusing} {
+		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+			proceed, ended, within := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			var first sync.Once
+			s := serve(t, options{on: host, guard: protocol.Config{Preset: preset}}, func(s *service) {
+				s.app.Get("/y", func(c *fiber.Ctx) error { // the other request
+					close(within)
+					<-ended
+					return c.SendString("of another")
+				})
+				outside := timeout.New(func(c *fiber.Ctx) error { //nolint:staticcheck // as deprecated as it is
+					defer first.Do(func() { close(ended) })
+					return c.Next()
+				}, short)
+				s.app.Post("/x", outside, s.protect, s.counted(func(c *fiber.Ctx) error {
+					if s.runs.Load() == 1 {
+						<-proceed
+						return nil
+					}
+					return c.SendString("in time")
+				}))
+			})
+			conn := s.dial(t)
+			conn.send(t, request("", key("k")))
+			if got := conn.receive(t); got.status != fiber.StatusRequestTimeout {
+				t.Errorf("%s: the client of the late handler gets %d %s", on, got.status, got.body)
+			}
+			conn.send(t, "GET /y HTTP/1.1\r\nHost: test\r\n\r\n")
+			<-within
+			close(proceed)
+			if other := conn.receive(t); other.status != fiber.StatusOK || other.body != "of another" {
+				t.Errorf("%s: the other request gets %d %s", on, other.status, other.body)
+			}
+			again := s.do(t, request("", key("k")))
+			if preset == reprise.AtMostOnce {
+				again.want(t, 409, "result-unavailable")
+			} else if again.body != "in time" {
+				t.Errorf("%s: the retry gets %d %s", on, again.status, again.body)
+			}
+		}
+	}
+}
