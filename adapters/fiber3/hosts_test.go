@@ -113,42 +113,6 @@ func expiring(c fiber.Ctx) error {
 	return c.Next()
 }
 
-// Hosts that serve an app without its listener have their own entry: Test makes a
-// connection for each request.
-func TestRunsAreFoundAgainInTest(t *testing.T) {
-	t.Parallel()
-	guard, err := protocol.New(memstore.New(), protocol.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer guard.Close(t.Context())
-	app, runs := fiber.New(), 0
-	app.Post("/x", expiring, middlewareOf(guard), func(c fiber.Ctx) error {
-		runs++
-		<-fiber.Locals[context.Context](c, "deadline").Done()
-		c.RequestCtx().ResetUserValues()
-		return c.SendStatus(fiber.StatusCreated)
-	})
-	for _, replayed := range []string{"", "true"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://test/x", strings.NewReader("body"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Idempotency-Key", "k")
-		res, err := app.Test(r, fiber.TestConfig{Timeout: patience})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if res.StatusCode != fiber.StatusCreated || res.Header.Get("Idempotent-Replayed") != replayed {
-			t.Errorf("got %d, %v", res.StatusCode, res.Header)
-		}
-	}
-	if runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
-}
-
 // A timeout around the whole app answers early, and the retry gets the response of the
 // handler that went on.
 func TestTimeoutsAroundTheAppLoseNoRun(t *testing.T) {

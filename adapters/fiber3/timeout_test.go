@@ -51,23 +51,6 @@ func TestR33HandlersThatOutliveATimeoutAreCut(t *testing.T) {
 	}
 }
 
-func TestHandlersWithinATimeoutAreReplayed(t *testing.T) {
-	t.Parallel()
-	next := timeout.New(func(c fiber.Ctx) error { return c.Next() }, timeout.Config{Timeout: patience})
-	for name, layers := range map[string][2][]any{"outside": {{next}, {}}, "inside": {{}, {next}}} {
-		s := serveOne(t, reprise.AtMostOnce, layers[0], layers[1], func(c fiber.Ctx) error {
-			c.Set("X-Made", "here")
-			return c.Status(fiber.StatusCreated).SendString("done")
-		})
-		for i, want := range []bool{false, true} {
-			if got := s.post("k"); got.status != http.StatusCreated || got.body != "done" || got.header.Get("X-Made") != "here" || got.replayed != want {
-				t.Errorf("%s: response %d is %+v", name, i, got)
-			}
-		}
-		s.ran(1)
-	}
-}
-
 // While the timeout writes its response, that of a handler that returns is a mixture.
 // Newer releases say too late that they do (docs/guides/fiber.md).
 func TestR33MixedResponsesAreNotKept(t *testing.T) {
