@@ -32,7 +32,7 @@ func Middleware(flaw Flaw) func(*protocol.Guard, Scope) func(http.Handler) http.
 // policyWith returns a guard that decides without the body, if that is the flaw.
 func policyWith(flaw Flaw, guard *protocol.Guard) *protocol.Guard {
 	decide := guard.Config().Keep.Decide
-	if flaw != decidesBlindly || decide == nil {
+	if flaw != "decides-blindly" || decide == nil {
 		return guard
 	}
 	other, err := guard.With(func(c *protocol.Config) {
@@ -59,11 +59,11 @@ func (a *adapter) has(flaw Flaw) bool { return a.flaw == flaw }
 
 // ServeHTTP implements [http.Handler].
 func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if a.has(readsFirst) || a.has(mergesTrailers) || a.has(scopeInTrailers) {
+	if a.has("reads-first") || a.has("merges-trailers") || a.has("scope-in-trailers") {
 		body, err := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), errorReader{err}))
 	}
-	if a.has(mergesTrailers) {
+	if a.has("merges-trailers") {
 		for name, values := range r.Trailer {
 			r.Header[name] = append(r.Header[name], values...)
 		}
@@ -71,25 +71,25 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	admission := a.guard.Admit(r.Context(), a.request(r), func() (string, error) { return a.principal(r) })
 	refused := !admission.Pass && admission.Exchange == nil && isProblem(admission.Response)
 	switch {
-	case refused && a.has(runsUnreadable) && isAbout(admission.Response, protocol.CodeRecordCorrupt),
-		refused && a.has(runsExpired) && isAbout(admission.Response, protocol.CodeResultExpired),
-		refused && a.has(runsNested) && isAbout(admission.Response, protocol.CodeInternalError):
+	case refused && a.has("runs-unreadable") && isAbout(admission.Response, protocol.CodeRecordCorrupt),
+		refused && a.has("runs-expired") && isAbout(admission.Response, protocol.CodeResultExpired),
+		refused && a.has("runs-nested") && isAbout(admission.Response, protocol.CodeInternalError):
 		a.next.ServeHTTP(w, r)
-	case admission.Pass, refused && a.has(malformedAsAbsent) && isAbout(admission.Response, protocol.CodeKeyInvalid):
-		if a.has(marksUnkeyed) {
+	case admission.Pass, refused && a.has("malformed-as-absent") && isAbout(admission.Response, protocol.CodeKeyInvalid):
+		if a.has("marks-unkeyed") {
 			w.Header().Set(protocol.FieldStatus, "unprotected")
 		}
-		if a.has(recoversUnkeyed) {
+		if a.has("recovers-unkeyed") {
 			defer func() { _ = recover() }()
 		}
-		if admission.Body != nil && !a.has(passesDrained) {
+		if admission.Body != nil && !a.has("passes-drained") {
 			r.Body = admission.Body
 		}
 		a.next.ServeHTTP(w, r)
 	case admission.Exchange != nil:
 		a.run(w, r, admission.Exchange)
 	default:
-		if a.has(losesTrailers) {
+		if a.has("loses-trailers") {
 			admission.Response.Trailer = protocol.Header{}
 		}
 		a.response(admission.Response).Write(w.Header(), &answer{w, a, r, refused})
@@ -100,10 +100,10 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *adapter) response(r protocol.Response) protocol.Response {
 	switch {
 	case r.Stream == nil:
-	case a.has(forgetsStreams):
+	case a.has("forgets-streams"):
 		_ = r.Stream.Close()
 		r.Stream = nil
-	case a.has(leavesStreams):
+	case a.has("leaves-streams"):
 		r.Stream = io.NopCloser(r.Stream)
 	}
 	return r
@@ -116,31 +116,31 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 		Host: r.Host, Header: r.Header, HTTP10: !r.ProtoAtLeast(1, 1), Body: r.Body, Length: r.ContentLength,
 		TooLarge: func(err error) bool {
 			var limit *http.MaxBytesError
-			return errors.As(err, &limit) && !a.has(forgetsLimit)
+			return errors.As(err, &limit) && !a.has("forgets-limit")
 		},
 	}
 	switch a.flaw {
-	case forgetsHost:
+	case "forgets-host":
 		req.Host = ""
-	case forgetsBoundary:
+	case "forgets-boundary":
 		h := r.Header.Clone()
 		for i, line := range h["Content-Type"] {
 			h["Content-Type"][i], _, _ = strings.Cut(line, ";")
 		}
 		req.Header = h
-	case forgetsLength:
+	case "forgets-length":
 		req.Length = 0
-	case hidesFields:
+	case "hides-fields":
 		req.Header = fewFields{r.Header}
-	case keysEveryMethod:
+	case "keys-every-method":
 		req.Method = http.MethodPost
-	case decodesPath:
+	case "decodes-path":
 		req.Path, req.Target = r.URL.Path, ""
-	case forgetsQuery:
+	case "forgets-query":
 		req.RawQuery, req.Target = "", ""
-	case firstLineOnly:
+	case "first-line-only":
 		req.Header = firstLines{r.Header}
-	case emptyFieldIsNone:
+	case "empty-field-is-none":
 		if r.Header.Get("Idempotency-Key") == "" {
 			req.Header = http.Header{}
 		}
@@ -151,15 +151,15 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 
 // principal is the scope of r.
 func (a *adapter) principal(r *http.Request) (string, error) {
-	if a.has(scopeInTrailers) {
+	if a.has("scope-in-trailers") {
 		r = r.Clone(r.Context())
 		maps.Copy(r.Header, r.Trailer)
 	}
 	scope, err := a.scope(r)
-	if a.has(forgetsScope) || a.has(defaultsScope) && err != nil {
+	if a.has("forgets-scope") || a.has("defaults-scope") && err != nil {
 		return "", protocol.ErrUnscoped
 	}
-	if a.has(cleansScope) {
+	if a.has("cleans-scope") {
 		scope = strings.ReplaceAll(scope, "\t", "")
 	}
 	return scope, err
@@ -170,14 +170,14 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 	rec := new(protocol.Recorder)
 	rec.Start(x, w.Header(), a.wire(w), http.DetectContentType)
 	defer rec.Close() //nolint:contextcheck // an exchange has its own
-	if a.has(finishesPanics) {
+	if a.has("finishes-panics") {
 		defer func() { //nolint:contextcheck // an exchange has its own
 			if recover() != nil {
 				rec.Finish()
 			}
 		}()
 	}
-	if a.has(forgetsUnknown) {
+	if a.has("forgets-unknown") {
 		defer func() { //nolint:contextcheck // an exchange has its own
 			if p := recover(); p != nil {
 				protocol.Release(x.Context())
@@ -188,32 +188,32 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 	inner := r.WithContext(x.Context()) //nolint:contextcheck // an exchange has its own
 	inner.Body = x.Body()
 	switch a.flaw {
-	case clientsContext:
+	case "clients-context":
 		inner = inner.WithContext(r.Context())
-	case hidesRun:
+	case "hides-run":
 		inner = inner.WithContext(context.WithoutCancel(r.Context()))
-	case drainsBody:
+	case "drains-body":
 		inner.Body = r.Body
-	case keepsEverything:
+	case "keeps-everything":
 		protocol.Keep(x.Context()) //nolint:contextcheck // an exchange has its own
-	case rewritesQuery:
+	case "rewrites-query":
 		inner.URL.RawQuery = inner.URL.Query().Encode()
 	default:
 	}
 	own := a.writer(w, rec)
 	a.next.ServeHTTP(own, inner)
-	if a.has(statusIsNoAnswer) && own.status == http.StatusNonAuthoritativeInfo && own.size == 0 ||
-		a.has(releasesTimeouts) && own.status == http.StatusRequestTimeout || a.has(reportIsNoAnswer) && own.reported ||
-		a.has(releasesLeft) && own.left {
+	if a.has("status-is-no-answer") && own.status == http.StatusNonAuthoritativeInfo && own.size == 0 ||
+		a.has("releases-timeouts") && own.status == http.StatusRequestTimeout || a.has("report-is-no-answer") && own.reported ||
+		a.has("releases-left") && own.left {
 		protocol.Release(x.Context()) //nolint:contextcheck // an exchange has its own
 	}
-	if a.has(releasesUnknown) && own.status == http.StatusGatewayTimeout {
+	if a.has("releases-unknown") && own.status == http.StatusGatewayTimeout {
 		protocol.Release(x.Context()) //nolint:contextcheck // an exchange has its own
 	}
-	if a.has(keepsUnknown) && own.status == http.StatusAccepted {
+	if a.has("keeps-unknown") && own.status == http.StatusAccepted {
 		protocol.Keep(x.Context()) //nolint:contextcheck // an exchange has its own
 	}
-	if a.has(sendsFirst) {
+	if a.has("sends-first") {
 		rec.Flush()
 	}
 	a.finish(rec) //nolint:contextcheck // an exchange has its own
@@ -224,7 +224,7 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 
 // finish ends the run of a handler that returned.
 func (a *adapter) finish(rec *protocol.Recorder) {
-	if a.has(swallowsPolicy) {
+	if a.has("swallows-policy") {
 		defer func() { _ = recover() }()
 	}
 	rec.Finish()
@@ -244,51 +244,51 @@ func (w *answer) WriteHeader(status int) {
 	h := w.Header()
 	first := w.a.first(w.r)
 	switch w.a.flaw {
-	case replaysUnmarked:
+	case "replays-unmarked":
 		h.Del(protocol.FieldReplayed)
-	case replaysCookies:
+	case "replays-cookies":
 		h["Set-Cookie"] = append(h["Set-Cookie"], first["Set-Cookie"]...)
-	case repeatsHop:
+	case "repeats-hop":
 		for _, name := range first["Connection"] {
 			h[name] = first[name]
 		}
-	case repeatsRequestID:
+	case "repeats-request-id":
 		h["X-Request-Id"] = append(h["X-Request-Id"], first["X-Request-Id"]...)
-	case repeatsDate:
+	case "repeats-date":
 		if date := first["Date"]; date != nil {
 			h["Date"] = date
 		}
-	case joinsLines:
+	case "joins-lines":
 		for name, values := range h {
 			if len(values) > 1 {
 				h.Set(name, strings.Join(values, ", "))
 			}
 		}
-	case forgetsRemoval:
+	case "forgets-removal":
 		if !w.problem && h["Set-Cookie"] != nil { // there is an outer layer
 			h.Set("X-Powered-By", "outer")
 		}
-	case dropsCleaned:
+	case "drops-cleaned":
 		for name, values := range h {
 			if len(values) > 0 && strings.Contains(values[0], "  ") {
 				h.Del(name)
 			}
 		}
-	case losesType:
+	case "loses-type":
 		h["Content-Type"] = nil
-	case losesLength:
+	case "loses-length":
 		h.Del("Content-Length")
-	case losesCoding:
+	case "loses-coding":
 		h.Del("Content-Encoding")
-	case cachesProblems:
+	case "caches-problems":
 		if w.problem {
 			h.Del("Cache-Control")
 		}
-	case tellsKey:
+	case "tells-key":
 		if w.problem {
 			h.Set("X-Refused-Key", w.r.Header.Get("Idempotency-Key"))
 		}
-	case replaysOK:
+	case "replays-ok":
 		if !w.problem {
 			status = http.StatusOK
 		}

@@ -29,29 +29,29 @@ func (a *adapter) writer(w http.ResponseWriter, rec *protocol.Recorder) *writer 
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *writer) WriteHeader(status int) {
-	if w.flaw == informationalIsFinal {
+	if w.flaw == "informational-is-final" {
 		if w.done {
 			return
 		}
 		w.done = true
 	}
 	w.status = status
-	if h := w.Header(); w.flaw == hidesLength && h.Get("Content-Length") != "" {
+	if h := w.Header(); w.flaw == "hides-length" && h.Get("Content-Length") != "" {
 		h.Set(hiddenLength, h.Get("Content-Length"))
 		h.Del("Content-Length")
 	}
 	w.rec.WriteHeader(status)
 }
 
-// hiddenLength is where hidesLength keeps the length.
+// hiddenLength is where "hides-length" keeps the length.
 const hiddenLength = "X-Hidden-Length"
 
 // wire returns the way to the client.
 func (a *adapter) wire(w http.ResponseWriter) protocol.Wire {
 	switch a.flaw {
-	case hidesLength:
+	case "hides-length":
 		return lengthWire{w}
-	case forgetsExpiry, promisesExpiry, oneLink:
+	case "forgets-expiry", "promises-expiry", "one-link":
 		return editingWire{w, a.flaw}
 	default:
 		return w
@@ -69,9 +69,9 @@ type editingWire struct {
 func (w editingWire) WriteHeader(status int) {
 	h := w.Header()
 	switch links := h["Link"]; {
-	case w.flaw == forgetsExpiry:
+	case w.flaw == "forgets-expiry":
 		h.Del(protocol.FieldExpires)
-	case w.flaw == promisesExpiry:
+	case w.flaw == "promises-expiry":
 		h.Set(protocol.FieldExpires, "@4102444800")
 	case len(links) > 1:
 		h["Link"] = links[len(links)-1:]
@@ -104,7 +104,7 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // WriteString implements [io.StringWriter].
 func (w *writer) WriteString(s string) (int, error) {
-	if w.flaw == stringsPass {
+	if w.flaw == "strings-pass" {
 		return io.WriteString(w.ResponseWriter, s)
 	}
 	return w.rec.WriteString(s)
@@ -112,7 +112,7 @@ func (w *writer) WriteString(s string) (int, error) {
 
 // ReadFrom implements [io.ReaderFrom].
 func (w *writer) ReadFrom(r io.Reader) (int64, error) {
-	if w.flaw == copiesPass {
+	if w.flaw == "copies-pass" {
 		return io.Copy(w.ResponseWriter, r)
 	}
 	return io.Copy(struct{ io.Writer }{w.rec}, r)
@@ -120,7 +120,7 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 
 // FlushError implements [http.ResponseController.Flush].
 func (w *writer) FlushError() error {
-	if w.flaw == swallowsFlush || !w.rec.Flush() {
+	if w.flaw == "swallows-flush" || !w.rec.Flush() {
 		return nil
 	}
 	return http.NewResponseController(w.ResponseWriter).Flush()
@@ -129,7 +129,7 @@ func (w *writer) FlushError() error {
 // Hijack implements [http.Hijacker].
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := hijack(w.ResponseWriter)
-	if err == nil && w.flaw != hijacksUntold {
+	if err == nil && w.flaw != "hijacks-untold" {
 		w.rec.Hijack()
 	}
 	return conn, rw, err

@@ -90,22 +90,22 @@ var (
 func refuses(flaw Flaw, lines string) bool {
 	folded := foldedLine.MatchString(lines)
 	both := lengthLine.MatchString(lines) && codingLine.MatchString(lines)
-	return folded && flaw != unfoldsLines || both && flaw != prefersChunks
+	return folded && flaw != "unfolds-lines" || both && flaw != "prefers-chunks"
 }
 
 // rewrite makes a header section that net/http refuses one that it serves.
 func rewrite(flaw Flaw, lines string) string {
 	switch flaw {
-	case takesLastLength:
+	case "takes-last-length":
 		if all := lengthLine.FindAllStringIndex(lines, -1); len(all) > 1 {
 			first := all[0]
 			return strings.TrimPrefix(lines[:first[0]]+lines[first[1]:], "\n")
 		}
-	case takesAnyCoding:
+	case "takes-any-coding":
 		if codingLine.MatchString(lines) {
 			return strings.TrimPrefix(codingLine.ReplaceAllString(lines, ""), "\n") + "Transfer-Encoding: chunked\r\n"
 		}
-	case dropsControlBytes:
+	case "drops-control-bytes":
 		return controlByte.ReplaceAllString(lines, "")
 	default:
 	}
