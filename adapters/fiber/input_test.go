@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // echo answers with the body as the handler sees it.
@@ -67,6 +69,33 @@ func TestR24BodiesAreComparedAsTheyWereSent(t *testing.T) {
 	}
 	other := s.do(t, request(pack(gzip.NoCompression), key("k"), "Content-Encoding: gzip"))
 	other.want(t, 422, "key-reused")
+}
+
+// fasthttp reads the first bytes of a stream before the handlers. It takes the end of the
+// connection for that of the rest, and the rest for the next request.
+func TestStreamsThatAreNotReadToTheirEnd(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{
+		fiber: fiber.Config{StreamRequestBody: true}, guard: protocol.Config{Limits: protocol.Limits{RequestBody: 25_000}},
+	}, handle(echo))
+	for name, tc := range map[string]struct {
+		raw    string
+		status int
+	}{
+		"broken off (R27)":         {rawRequest(key("k"), "Content-Length: 20000") + strings.Repeat("x", 10_000), 400},
+		"too large to drain (R47)": {chunked([]string{strings.Repeat("x", 300_000)}, nil, key("k")), 413},
+		"too large to await (R47)": {rawRequest(key("k"), "Content-Length: 1000000000") + strings.Repeat("x", 10_000), 413},
+	} {
+		c := s.dial(t)
+		c.send(t, tc.raw)
+		if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if a := c.receive(t); a.status != tc.status || tc.status == 413 && !a.closes {
+			t.Errorf("%s: %d %s, closes %t", name, a.status, a.body, a.closes)
+		}
+	}
+	s.wantRuns(t, 0)
 }
 
 // R50: a stream of which a layer outside, or the scope function, consumed a part is
