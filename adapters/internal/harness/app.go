@@ -43,9 +43,6 @@ func New(tb testing.TB, s store.Store, handler http.Handler) *App {
 		}
 	})
 	a.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // handlers panic
-	a.server.Config.Protocols = new(http.Protocols)
-	a.server.Config.Protocols.SetHTTP1(true)
-	a.server.Config.Protocols.SetUnencryptedHTTP2(true)
 	a.server.Start()
 	return a
 }

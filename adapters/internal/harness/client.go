@@ -23,15 +23,6 @@ var Client = &http.Client{
 	Timeout:       Patience,
 }
 
-// client2 is a [Client] of HTTP/2.
-var client2 = &http.Client{Transport: transport2(), Timeout: Patience}
-
-func transport2() *http.Transport {
-	t := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
-	t.Protocols.SetUnencryptedHTTP2(true)
-	return t
-}
-
 // marker is the field that marks a replay.
 var marker = protocol.FieldReplayed
 
@@ -80,13 +71,8 @@ func (a *App) Request(method, path, body string, fields ...string) *http.Request
 }
 
 // Try sends a request. The error says that the response did not come, or not in full.
-func (a *App) Try(r *http.Request) (Response, error) { return try(Client, r) }
-
-// Try2 is [App.Try] in HTTP/2.
-func (a *App) Try2(r *http.Request) (Response, error) { return try(client2, r) }
-
-func try(client *http.Client, r *http.Request) (Response, error) {
-	res, err := client.Do(r) //nolint:gosec // to the application of the test
+func (a *App) Try(r *http.Request) (Response, error) {
+	res, err := Client.Do(r) //nolint:gosec // to the application of the test
 	if err != nil {
 		return Response{}, err
 	}
