@@ -1,7 +1,6 @@
 package protocol_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -13,37 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
-
-func TestR12ReplayIsTheFirstResponse(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	body := make([]byte, 256)
-	for i := range body {
-		body[i] = byte(i)
-	}
-	first := b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
-		h.Set("Content-Type", "application/octet-stream")
-		h["X-Two"] = []string{"b", "a"}
-		w.WriteHeader(http.StatusCreated)
-		h.Set("X-Late", "not part of the response")
-		_, _ = w.Write(body)
-	})
-	again := b.replay("k")
-	if first.Code != 201 || again.Code != 201 || !bytes.Equal(first.Body.Bytes(), body) || !bytes.Equal(again.Body.Bytes(), body) {
-		t.Errorf("first %d with %d bytes, replay %d with %d bytes", first.Code, first.Body.Len(), again.Code, again.Body.Len())
-	}
-	for _, w := range []*httptest.ResponseRecorder{first, again} {
-		if got := w.Result().Header["X-Two"]; !slices.Equal(got, []string{"b", "a"}) {
-			t.Errorf("X-Two is %q", got)
-		}
-		if got := w.Result().Header.Get("X-Late"); got != "" {
-			t.Errorf("a field set after the header was written was sent: %q", got)
-		}
-	}
-}
 
 func TestR11ControlFieldsOfTheHandlerAreRemoved(t *testing.T) {
 	t.Parallel()
@@ -140,36 +110,6 @@ func TestR36HandlersDecide(t *testing.T) {
 	}
 	if protocol.Keep(t.Context()) {
 		t.Error("a decision outside of an exchange was taken")
-	}
-}
-
-func TestR33PanicsGoByThePreset(t *testing.T) {
-	t.Parallel()
-	attempt := func(b *bench, key string, wrote bool) {
-		defer func() { _ = recover() }()
-		b.run(key, func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
-			h.Set("X-Half", "1")
-			if wrote {
-				_, _ = w.WriteString("half")
-			}
-			panic("broken")
-		})
-	}
-	b := setup(t, protocol.Config{Preset: reprise.AtMostOnce})
-	attempt(b, "empty", false)
-	if again := b.replay("empty"); again.Code != 500 || again.Body.Len() != 0 {
-		t.Errorf("panic before any byte: %d %q", again.Code, again.Body)
-	}
-	attempt(b, "cut", true)
-	if again := b.run("cut", nil); again.Code != 409 || !strings.Contains(again.Body.String(), "result-unavailable") {
-		t.Errorf("panic after bytes: %d %q", again.Code, again.Body)
-	}
-	b = setup(t, protocol.Config{})
-	for _, wrote := range []bool{false, true} {
-		attempt(b, "again", wrote)
-	}
-	if ok := b.run("again", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(http.StatusOK) }); ok.Code != 200 {
-		t.Errorf("after two panics: %d", ok.Code)
 	}
 }
 
