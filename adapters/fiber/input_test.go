@@ -155,6 +155,14 @@ func TestFormsThatAreNotParsedInAdvanceReachTheHandlerAsBytes(t *testing.T) {
 	}
 }
 
+func TestR26FormsParsedInAdvanceAreBounded(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}}, handle(func(*fiber.Ctx) error { return nil }))
+	a := s.do(t, form("x", []string{key("k")}, `name="a"; filename="f"`, strings.Repeat("x", 1001)))
+	a.want(t, 413, "request-too-large")
+	s.wantRuns(t, 0)
+}
+
 // Trailer fields do not authenticate a request.
 func TestR7ScopeSeesNoTrailers(t *testing.T) {
 	t.Parallel()
