@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,12 +23,12 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	if !s.options.ctxTimeouts {
 		r.add("context-timeouts", store.Warning, "the client ignores context deadlines: a server that hangs blocks requests for the client's ReadTimeout; set ContextTimeoutEnabled")
 	}
-	if s.options.pipelinePool {
-		r.add("pipeline-pool", store.Warning, "the client has a second pool of connections, for pipelines: they come on top of PoolSize, the connections in use do not count them, and a call that waits for a new one may fail as busy; set PipelinePoolSize to -1")
-	}
 	nodes, err := s.primaries(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(nodes, hasPipelinePool) {
+		r.add("pipeline-pool", store.Warning, "the client has a second pool of connections, for pipelines: they come on top of PoolSize, the connections in use do not count them, and a call that waits for a new one may fail as busy; set PipelinePoolSize to -1, and no sizes of buffers for pipelines")
 	}
 	for _, node := range nodes {
 		info, err := readInfo(ctx, node)
@@ -55,6 +57,13 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 		}
 	}
 	return r.findings, nil
+}
+
+// hasPipelinePool reports whether the client of a node has a pool of connections for
+// pipelines only, as its statistics tell. Releases of go-redis before 9.22 have none.
+func hasPipelinePool(node *redis.Client) bool {
+	stats := reflect.ValueOf(node.PoolStats()).Elem().FieldByName("PipelineStats")
+	return stats.Kind() == reflect.Pointer && !stats.IsNil()
 }
 
 // unsafeError returns the unsafe findings as one error, nil when there are none.

@@ -3,7 +3,6 @@ package repriseredis
 import (
 	"fmt"
 	"log/slog"
-	"reflect"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -116,7 +115,6 @@ type options struct {
 	ctxTimeouts   bool
 	replicaReads  bool
 	clusterClient bool
-	pipelinePool  bool // of connections for pipelines only
 }
 
 // optionsOf returns the options of client, or an error for a client of a type that the
@@ -127,14 +125,14 @@ func optionsOf(client redis.UniversalClient) (options, error) {
 	case *redis.Client:
 		if client != nil {
 			o := client.Options()
-			return options{readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled, pipelinePool: hasPipelinePool(o)}, nil
+			return options{readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled}, nil
 		}
 	case *redis.ClusterClient:
 		if client != nil {
 			o := client.Options()
 			return options{
 				readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled, clusterClient: true,
-				replicaReads: o.ReadOnly || o.RouteByLatency || o.RouteRandomly, pipelinePool: hasPipelinePool(o),
+				replicaReads: o.ReadOnly || o.RouteByLatency || o.RouteRandomly,
 			}, nil
 		}
 	case *redis.Ring:
@@ -143,14 +141,6 @@ func optionsOf(client redis.UniversalClient) (options, error) {
 		return options{}, misconfigured("the client is a %T; want *redis.Client (also from NewFailoverClient) or *redis.ClusterClient", client)
 	}
 	return options{}, invalid("the client is nil")
-}
-
-// hasPipelinePool reports whether a client with these options has a pool of connections
-// for pipelines only: from go-redis 9.23 on it has, unless the size is negative. Older
-// releases lack the option.
-func hasPipelinePool(options any) bool {
-	size := reflect.ValueOf(options).Elem().FieldByName("PipelinePoolSize")
-	return size.IsValid() && size.Int() >= 0
 }
 
 // validate reports the first option that breaks a guarantee, as

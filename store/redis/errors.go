@@ -27,8 +27,8 @@ var (
 	// unsent is the failure of a command that was not executed.
 	unsent = failure{class: store.ErrUnavailable, again: true}
 
-	// exhausted is the failure of a call whose context ended before anything was sent, while
-	// it waited for a connection of the client or a place in a queue of the store.
+	// exhausted is the failure of a call whose time ended before anything was sent, while it
+	// waited for a connection of the client or a place in a queue of the store.
 	exhausted = failure{class: store.ErrBusy}
 
 	full          = failure{class: store.ErrFull}
@@ -46,8 +46,8 @@ var replies = []struct {
 
 	// The server cannot execute it now. One that was demoted is READONLY: a new connection
 	// finds the new primary.
-	{unsent, []string{"READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ERR max number of clients reached"}},
-	{failure{class: store.ErrUnavailable}, []string{"BUSY", "MISCONF", "NOREPLICAS"}},
+	{unsent, []string{"READONLY", "ERR WAIT cannot be used with replica", "ERR WAITAOF cannot be used with replica", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ERR max number of clients reached"}},
+	{failure{class: store.ErrUnavailable}, []string{"BUSY ", "MISCONF", "NOREPLICAS"}},
 
 	// The server refuses it until an operator intervenes.
 	{full, []string{"OOM", "ERR Protocol error: invalid bulk length"}}, // the latter for proto-max-bulk-len

@@ -105,25 +105,39 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 // written already, and a write that is not confirmed does not say whether the server
 // refuses to wait.
 func (s *Store) probeReads(ctx context.Context, node *redis.Client, id store.ID) error {
-	commands := []redis.Cmder{node.PExpireTime(ctx, s.key(id))}
-	if !s.noCombining {
-		commands = append(commands, node.GetRange(ctx, s.key(id), 0, 0))
+	err := node.PExpireTime(ctx, s.key(id)).Err()
+	if err == nil && !s.noCombining {
+		err = node.GetRange(ctx, s.key(id), 0, 0).Err()
+	}
+	if err != nil {
+		return fail(classify(err).class, err)
 	}
 	if s.durability.level != async {
-		wait := s.durability.command(ctx, minAckTimeout)
-		_ = node.Process(ctx, wait)
-		commands = append(commands, wait)
-	}
-	for _, c := range commands {
-		if err := c.Err(); err != nil {
-			return fail(classify(err).class, err)
+		if err := s.probeWait(ctx, node); err != nil {
+			return err
 		}
 	}
-	_, err := s.Inspect(ctx, id)
+	_, err = s.Inspect(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	return err
+}
+
+// probeWait asks the server to wait for its replicas. However it refuses that, it cannot
+// keep the durability, unless it is known to be unable only now.
+func (s *Store) probeWait(ctx context.Context, node *redis.Client) error {
+	wait := s.durability.command(ctx, minAckTimeout)
+	err := node.Process(ctx, wait)
+	var answer redis.Error
+	switch class := classify(err).class; {
+	case err == nil:
+		return nil
+	case errors.As(err, &answer) && errors.Is(class, store.ErrUnknown):
+		return fail(store.ErrMisconfigured, err)
+	default:
+		return fail(class, err)
+	}
 }
 
 // idAt returns a new ID whose key is at node.

@@ -67,7 +67,9 @@ func TestOpenFindsARefusedWait(t *testing.T) {
 	for answer, want := range map[string]error{
 		"-NOPERM this user has no permissions to run the 'wait' command\r\n": store.ErrMisconfigured,
 		"-ERR unknown command 'wait'\r\n":                                    store.ErrMisconfigured,
-		":0\r\n":                                                             store.ErrNotReplicated,
+		"-ERR this service does not wait\r\n":                                store.ErrMisconfigured,
+		"-ERR WAIT cannot be used with replica instances.\r\n":               store.ErrUnavailable,
+		":0\r\n": store.ErrNotReplicated,
 	} {
 		f := newFake(t, soundServer("", func(command []string) string {
 			if strings.EqualFold(command[0], "wait") {
