@@ -36,7 +36,7 @@ func (d driver) handlers(t *testing.T, conns int, c reprisesqlite.Config) *labte
 func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
-		d.handlers(t, 0, reprisesqlite.Config{}).EndsAreFoundOut(t, []string{"COMMIT"}, []string{"ROLLBACK"}, []string{"COMMIT", "BEGIN"}, []string{"ROLLBACK", "BEGIN"})
+		d.handlers(t, 0, reprisesqlite.Config{}).EndsAreFoundOut(t, []string{"COMMIT"}, []string{"ROLLBACK"}, []string{"COMMIT", "BEGIN", labtest.Second}, []string{"ROLLBACK", "BEGIN", labtest.Second})
 	})
 }
 
@@ -96,7 +96,7 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
-		d.handlers(t, 0, reprisesqlite.Config{TxTimeout: time.Second}).TimesOut(t, "SELECT count(*) FROM ("+endless+")")
+		d.handlers(t, 0, reprisesqlite.Config{TxTimeout: time.Second}).TimesOut(t, "SELECT count(*) FROM ("+endless+")", "DELETE FROM effects")
 	})
 }
 
@@ -219,6 +219,40 @@ func TestTransactionOfALostRecordRenewsNothing(t *testing.T) {
 		if err := st.Discard(t.Context(), labtest.Completion(short, "")); !errors.Is(err, store.ErrLeaseLost) {
 			t.Errorf("completed after its end: %v", err)
 		}
+	})
+}
+
+// TestRenewalOfATransactionCounts: at its commit, although the row still has the lease and
+// the validity of the claim, which have ended. It does not once SQLite has rolled the
+// transaction back by itself: others can write then.
+func TestRenewalOfATransactionCounts(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		st := d.transactional(t, d.withEffects(t))
+		renewed := func(a *labtest.Attempt) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			renewed, err := st.Renew(ctx, []store.RenewRequest{{ID: a.ID, Owner: a.Owner, Lease: time.Hour}})
+			return err == nil && renewed[0] == store.Renewed
+		}
+		a := begin(t, st, labtest.NewClaim())
+		if !renewed(a) {
+			t.Fatal("not renewed while the handler writes")
+		}
+		labtest.Exec(t, a.Tx, "UPDATE reprise_records SET lease_until = 1, valid_until = 1, due_at = 1") // time passes
+		labtest.Must(t, a.End(t))
+
+		a = begin(t, st, labtest.NewClaim())
+		labtest.Exec(t, a.Tx, "CREATE UNIQUE INDEX once ON effects (name)")
+		a.Effect(t)
+		if _, err := a.Tx.ExecContext(t.Context(), "INSERT OR ROLLBACK INTO effects (name) VALUES ('first')"); err == nil {
+			t.Fatal("the effect is there twice")
+		}
+		_, _ = a.Tx.ExecContext(t.Context(), "SELECT 1") // which finds it out
+		if renewed(a) {
+			t.Error("renewed without a write, while others can take over")
+		}
+		labtest.Want(t, "completed", a.End(t), store.ErrNotApplied)
 	})
 }
 

@@ -107,9 +107,9 @@ func (s *settings) findings() []store.Finding {
 	list.Add(s.synchronousCommit == "local" && s.standbys != "", "synchronous-commit", store.Warning,
 		"synchronous_commit is local while synchronous standbys are named: a failover loses claims and responses that were acknowledged; set it to on for this role")
 	list.Add(s.fsync == "off", "fsync", store.Unsafe,
-		"fsync is off: a crash of the machine loses or corrupts records; turn it on, or accept it (Config.accept) if the storage has a durable log of its own")
+		"fsync is off: a crash of the machine loses or corrupts records; turn it on, or accept it (Config.Accept) if the storage has a durable log of its own")
 	list.Add(s.fullPages == "off", "full-page-writes", store.Unsafe,
-		"full_page_writes is off: a crash of the machine can corrupt records; turn it on, or accept it (Config.accept) if the storage has a durable log of its own")
+		"full_page_writes is off: a crash of the machine can corrupt records; turn it on, or accept it (Config.Accept) if the storage has a durable log of its own")
 	list.Add(s.isolation != "read committed", "isolation", store.Warning,
 		"default_transaction_isolation is %s, so claims that lose a race fail and are repeated; set it to read committed for this role", s.isolation)
 	list.Add(s.standbys != "" && !s.observed, "notices", store.Warning,

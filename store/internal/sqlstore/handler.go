@@ -152,10 +152,13 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 		return nil
 	}
 	found, err := s.hold(ctx, s.on, s.id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return notApplied(err.Error())
-	case !found.runs(s.owner) || !found.seen():
+	}
+	if s.promised {
+		found.LeaseUntil = s.record.LeaseUntil
+	}
+	if !found.runs(s.owner) || !found.seen() {
 		return Lost(s.Dialect.Name, "complete")
 	}
 	if err := s.complete(ctx, s.on, found, endingOf(r)); err != nil {
@@ -225,6 +228,9 @@ func (s *session) takeBack(ctx context.Context) (promised bool) {
 // returns, since no caller has to wait for that.
 func (s *session) End(back func()) {
 	s.writer.CompareAndSwap(s, nil)
+	s.mu.Lock()
+	s.ending = true
+	s.mu.Unlock()
 	s.lent.Interrupt()
 	if !s.taken {
 		s.lent.Close()
@@ -252,15 +258,15 @@ func (s *session) release(broken bool) {
 }
 
 // renew answers a renewal while the transaction excludes all others, if it is that of the
-// owner, and reports whether it did. The new lease is written where the transaction ends
-// without a commit.
+// owner, and reports whether it did. It does not where SQLite has rolled the transaction
+// back by itself. Rollback writes the new lease.
 func (s *session) renew(r *store.RenewRequest, status *store.RenewStatus) (answered bool) {
 	if s == nil || s.id != r.ID || s.owner != r.Owner {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ending {
+	if s.ending || s.lent.Undone() {
 		return false
 	}
 	s.record.At = s.Dialect.now()

@@ -91,15 +91,16 @@ func (s *Session) Panicked() bool { return s.panicked }
 
 // End ends the use of the connection, which the pool closes if it is broken.
 func (s *Session) End(broken bool) {
-	switch {
-	case broken:
+	if broken {
 		s.prepared.drop(s.conn)
-	case !s.kept:
-		var err error
-		defer s.guard(&err)
-		for _, on := range s.own {
-			_ = on.Close()
-		}
+	}
+	if s.kept || s.panicked {
+		return
+	}
+	var err error
+	defer s.guard(&err)
+	for _, on := range s.own {
+		_ = on.Close()
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // binaryFormat is the format of every parameter, and of every column.
 var binaryFormat = []int16{pgtype.BinaryFormatCode}
 
-// parameters returns args in the types that pgx has for them. Only nil is NULL.
+// parameters returns args in the types that pgx has for them. Only a nil []byte is NULL.
 func parameters(types *pgtype.Map, args []any) (values [][]byte, err error) {
 	values = make([][]byte, len(args))
 	for i, arg := range args {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // Statement is a text that is prepared once in each session, with parameters and columns
@@ -27,6 +28,7 @@ func NewStatement(sql string) *Statement {
 type sessionState struct {
 	prepares bool            // the pool prepares its own statements
 	tracer   pgx.QueryTracer // of the application, or nil
+	types    *pgtype.Map     // not that of the application, which may change it
 	prepared map[string]*pgconn.StatementDescription
 	lost     time.Time // when the session last turned out to lack one of them; zero: never
 }
@@ -42,7 +44,7 @@ func stateOf(conn *pgx.Conn) *sessionState {
 	config := conn.Config()
 	state := &sessionState{
 		prepares: config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement, tracer: config.Tracer,
-		prepared: make(map[string]*pgconn.StatementDescription),
+		types: pgtype.NewMap(), prepared: make(map[string]*pgconn.StatementDescription),
 	}
 	notes[noteState] = state
 	return state
@@ -153,7 +155,7 @@ func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) (se
 	var batch pgconn.Batch
 	for i := range calls {
 		c := &calls[i]
-		values, err := parameters(conn.TypeMap(), c.Args)
+		values, err := parameters(stateOf(conn).types, c.Args)
 		if err != nil {
 			return sent, err
 		}
@@ -188,10 +190,10 @@ func Query(ctx context.Context, conn *pgx.Conn, sql string, args []any, read fun
 		defer trace(ctx, conn, tracer, []string{sql}, &err)()
 	}
 	var b pgx.ExtendedQueryBuilder
-	if err := b.Build(conn.TypeMap(), nil, args); err != nil {
+	if err := b.Build(stateOf(conn).types, nil, args); err != nil {
 		return tag, err
 	}
-	rows := pgx.RowsFromResultReader(conn.TypeMap(), conn.PgConn().ExecParams(ctx, sql, b.ParamValues, nil, b.ParamFormats, binaryFormat))
+	rows := pgx.RowsFromResultReader(stateOf(conn).types, conn.PgConn().ExecParams(ctx, sql, b.ParamValues, nil, b.ParamFormats, binaryFormat))
 	defer rows.Close()
 	for rows.Next() {
 		if err := read(rows); err != nil {
@@ -218,7 +220,7 @@ func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, statemen
 
 // sendOne sends one call.
 func (s *Sent) sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *Call) error {
-	values, err := parameters(conn.TypeMap(), c.Args)
+	values, err := parameters(stateOf(conn).types, c.Args)
 	if err != nil {
 		return err
 	}
