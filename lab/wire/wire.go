@@ -59,7 +59,7 @@ var (
 )
 
 // patience is how long a response may take.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // tolerances has, for each server, the defects that it resolves before any handler, with
 // the reason. Such a request may run, once, and so may the next one on the connection.
@@ -255,6 +255,9 @@ func (s *subject) try(i int, stream []byte, read []request) {
 	allowedClaims, moreClaims := 0, 0
 	for k, op := range ops {
 		must, may := allowed(read, op)
+		if slices.ContainsFunc(answers, func(a reply) bool { return s.cancelled(read, a) }) {
+			must = 0
+		}
 		allowedClaims += may
 		more := 0
 		if tolerance != "" {
@@ -312,9 +315,8 @@ func (s *subject) lend(tolerance string, more lent) {
 // connection: a server of net/http closes it after a panic.
 func (s *subject) check(stream []byte, read []request, answers []reply) {
 	s.t.Helper()
-	unkeyed := slices.ContainsFunc(read, func(r request) bool { return !r.keyed() || r.defect != none })
 	for _, a := range answers {
-		if s.cancels && unkeyed && (a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable) {
+		if s.cancelled(read, a) {
 			continue
 		}
 		if a.status >= 500 && a.status != http.StatusNotImplemented && a.status != http.StatusHTTPVersionNotSupported {
@@ -334,6 +336,13 @@ func (s *subject) check(stream []byte, read []request, answers []reply) {
 			return
 		}
 	}
+}
+
+// cancelled reports whether an answer may be that of a request which was cancelled, before
+// or after it ran: see cancels.
+func (s *subject) cancelled(read []request, a reply) bool {
+	unkeyed := func(r request) bool { return !r.keyed() || r.defect != none }
+	return s.cancels && (a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable) && slices.ContainsFunc(read, unkeyed)
 }
 
 // mostFailures is how many failures are shown.
