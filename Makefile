@@ -84,7 +84,7 @@ newest: ## Run the suites, and the tests of the stores, on the newest frameworks
 	$(suite)
 	.ci/newest $$modules
 
-TESTS ?= ^TestPostgres(Conformance|MigrateAtOnce|EffectsCommitWithTheAnswer|HalfOpen|TransactionalCrash|Promotion)$$
+TESTS ?= ^TestPostgres(Conformance|MigrateAtOnce|EndedByTheHandler|TransactionTimesOut|TransactionalCrash|Promotion)$$
 postgres: ## Run the suites, a crash and a failover on PostgreSQL 18 of the npm registry; with BREADTH=yes on 16 and 17 too: TESTS=. runs all of lab/postgres
 	@$(call use,go.work)
 	$(suite)

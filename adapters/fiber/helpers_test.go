@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds every wait of a test.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // service is a Fiber app on a real listener, with the middleware over a new store.
 type service struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +94,21 @@ func TestStreamsThatAreNotReadToTheirEnd(t *testing.T) {
 		}
 		if a := c.receive(t); a.status != tc.status || tc.status == 413 && !a.closes {
 			t.Errorf("%s: %d %s, closes %t", name, a.status, a.body, a.closes)
+		}
+	}
+	for _, chunks := range []string{"4\r\nbo", "4\r\nbodyX\r\n0\r\n\r\n", "no\r\nbody\r\n0\r\n\r\n", "-1\r\n\r\n0\r\n\r\n"} { // R27
+		c := s.dial(t)
+		c.send(t, rawRequest(key("k"), "Transfer-Encoding: chunked")+chunks)
+		if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(c.r, nil)
+		if err != nil {
+			continue // closed without a response
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusBadRequest || !resp.Close {
+			t.Errorf("%q is answered %d", chunks, resp.StatusCode)
 		}
 	}
 	s.wantRuns(t, 0)

@@ -2,6 +2,6 @@
 
 package reprisefiber_test
 
-// raceEnabled tells the tests that count allocations that they cannot: the race detector
-// drops pooled buffers at random.
+// raceEnabled tells a test whose handler is late on purpose that it cannot run: fasthttp
+// lets such a handler race with its server.
 const raceEnabled = true

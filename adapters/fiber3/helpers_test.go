@@ -22,7 +22,7 @@ import (
 )
 
 // patience limits how long a test waits for an event.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // host serves an app.
 type host struct {

@@ -15,14 +15,11 @@ import (
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
-// second is the effect that follows the end of a transaction.
-const second = "INSERT INTO effects (name) VALUES ('second')"
-
 func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	t.Parallel()
 	handlers(t, 3, reprisemysql.Config{}).EndsAreFoundOut(t, // one transaction at once
-		[]string{"COMMIT", second}, []string{"ROLLBACK", second}, []string{"COMMIT", "BEGIN", second}, []string{"ROLLBACK AND CHAIN", second},
-		[]string{"BEGIN", second}, []string{"CREATE TABLE other (n INT)", second}) // they commit implicitly
+		[]string{"COMMIT", labtest.Second}, []string{"ROLLBACK", labtest.Second}, []string{"COMMIT", "BEGIN", labtest.Second}, []string{"ROLLBACK AND CHAIN", labtest.Second},
+		[]string{"BEGIN", labtest.Second}, []string{"CREATE TABLE other (n INT)", labtest.Second}) // they commit implicitly
 }
 
 // handlers are those of a new database over a pool.
@@ -65,7 +62,7 @@ func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
 		t.Fatalf("the attempt: %v, the other one: %v; want a deadlock of the attempt", lost, err)
 	}
 	labtest.Must(t, other.Commit())
-	if _, err := a.Tx.ExecContext(t.Context(), second); err == nil { // a handler that ignores it
+	if _, err := a.Tx.ExecContext(t.Context(), labtest.Second); err == nil { // a handler that ignores it
 		t.Error("a statement after the deadlock succeeded")
 	}
 	labtest.Want(t, "complete", a.End(t), store.ErrNotApplied)
@@ -75,7 +72,7 @@ func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
 
 func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()
-	handlers(t, 3, reprisemysql.Config{TxTimeout: time.Second}).TimesOut(t, "DO SLEEP(60)")
+	handlers(t, 3, reprisemysql.Config{TxTimeout: time.Second}).TimesOut(t, "DO SLEEP(60)", "DELETE FROM effects")
 }
 
 // TestReleaseIsNotFasterThanTheRollbackOfTxTimeout: the rollback waits for a statement of

@@ -55,8 +55,8 @@ func TestPostgresNestedAttemptsHaveTheirOwn(t *testing.T) {
 func TestPostgresEndedByTheHandler(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 6, 0, func(t *testing.T, h *labtest.SQLHandlers) {
-		h.EndsAreFoundOut(t, []string{"COMMIT"}, []string{"ROLLBACK"}, []string{"COMMIT", "BEGIN"}, []string{"ROLLBACK", "BEGIN"},
-			[]string{"COMMIT AND CHAIN"}, []string{"ROLLBACK AND CHAIN"})
+		h.EndsAreFoundOut(t, []string{"COMMIT"}, []string{"ROLLBACK"}, []string{"COMMIT", "BEGIN", labtest.Second}, []string{"ROLLBACK", "BEGIN", labtest.Second},
+			[]string{"COMMIT AND CHAIN", labtest.Second}, []string{"ROLLBACK AND CHAIN", labtest.Second})
 	})
 }
 
@@ -70,7 +70,7 @@ func TestPostgresHabitsDoNoHarm(t *testing.T) {
 
 func TestPostgresTransactionTimesOut(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 6, time.Second, func(t *testing.T, h *labtest.SQLHandlers) { h.TimesOut(t, "SELECT pg_sleep(60)") })
+	onBoth(t, 6, time.Second, func(t *testing.T, h *labtest.SQLHandlers) { h.TimesOut(t, "SELECT pg_sleep(60)", "TRUNCATE effects") })
 }
 
 // TestPostgresPoolsOfAnySize: fifty handlers at once, over pools in which there is hardly

@@ -18,7 +18,7 @@ import (
 )
 
 // Patience limits how long a test waits for an event.
-const Patience = 10 * time.Second
+const Patience = time.Minute
 
 // An App is an application on a real listener, and an engine over its store.
 type App struct {

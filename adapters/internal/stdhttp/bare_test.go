@@ -56,7 +56,8 @@ func (b bare) check(t *testing.T) {
 		for what, got := range map[string]harness.Response{"first response": first, "replay": again} {
 			_, dated := got.Header["Date"]
 			_, wanted := want.Header["Date"]
-			if dated != wanted || got.Body != want.Body || !maps.EqualFunc(got.Kept(), want.Kept(), slices.Equal) || got.Header.Get("X-Outer") != want.Header.Get("X-Outer") {
+			if dated != wanted || got.Status != want.Status || got.Body != want.Body || got.Header.Get("X-Outer") != want.Header.Get("X-Outer") ||
+				!maps.EqualFunc(got.Kept(), want.Kept(), slices.Equal) || !maps.EqualFunc(got.Trailer, want.Trailer, slices.Equal) {
 				t.Errorf("%s: the %s is %.300q, and the bare one %.300q", path, what, got, want)
 			}
 		}

@@ -3,6 +3,7 @@ package labtest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -117,6 +118,11 @@ func (l *Load) ask(ctx context.Context, key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
+		for _, never := range []error{store.ErrCorrupt, store.ErrInvalid, store.ErrMisconfigured} {
+			if errors.Is(err, never) {
+				l.Errorf("%s: %v", key, err)
+			}
+		}
 		l.refused++
 		return
 	}

@@ -162,6 +162,9 @@ func (h *SQLHandlers) HabitsDoNoHarm(t *testing.T, managed error) {
 	}
 }
 
+// Second writes the effect that follows the end of a transaction.
+const Second = "INSERT INTO effects (name) VALUES ('second')"
+
 // EndsAreFoundOut has handlers end their transaction by statements. Nothing says whether
 // their effects stay, so that no retry runs; and no effect that follows is committed.
 func (h *SQLHandlers) EndsAreFoundOut(t *testing.T, ends ...[]string) {
@@ -178,7 +181,7 @@ func (h *SQLHandlers) EndsAreFoundOut(t *testing.T, ends ...[]string) {
 	}
 	Exec(t, h.DB, "DELETE FROM effects")
 	r := NewClaim() // nothing of it is left on the connection
-	h.begin(t, st, r, "SAVEPOINT own", "INSERT INTO effects (name) VALUES ('second')", "ROLLBACK TO own")
+	h.begin(t, st, r, "SAVEPOINT own", Second, "ROLLBACK TO own")
 	Must(t, Complete(t, st, r, "answer"))
 	if n := h.count(t, "SELECT COUNT(*) FROM effects"); n != 1 {
 		t.Errorf("%d effects, want 1", n)
@@ -187,8 +190,9 @@ func (h *SQLHandlers) EndsAreFoundOut(t *testing.T, ends ...[]string) {
 
 // TimesOut has transactions outlast a TxTimeout of a second: idle, or in the statement
 // linger, of which a server may not hear that its client has left. They are rolled back.
-// Another client, which waits for their locks, goes on then, and another attempt runs.
-func (h *SQLHandlers) TimesOut(t *testing.T, linger string) {
+// Another client, whose statement waits for their locks, goes on then, and another attempt
+// runs.
+func (h *SQLHandlers) TimesOut(t *testing.T, linger, wait string) {
 	t.Helper()
 	st := NewTxStore(h.Store)
 	for name, statement := range map[string]string{"idle": "SELECT 1", "in a statement": linger} {
@@ -196,7 +200,7 @@ func (h *SQLHandlers) TimesOut(t *testing.T, linger string) {
 		ctx := h.begin(t, st, late)
 		waits := make(chan error, 1)
 		go func() {
-			_, err := h.DB.ExecContext(t.Context(), "DELETE FROM effects")
+			_, err := h.DB.ExecContext(t.Context(), wait)
 			waits <- err
 		}()
 		Eventually(t, name+": the statements of the handler fail", func() bool { return h.exec(ctx, statement) != nil })
