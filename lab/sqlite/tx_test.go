@@ -222,9 +222,9 @@ func TestTransactionOfALostRecordRenewsNothing(t *testing.T) {
 	})
 }
 
-// TestRenewalOfATransactionCounts: at its commit, although the row still has the lease and
-// the validity of the claim, which have ended. It does not once SQLite has rolled the
-// transaction back by itself: others can write then.
+// TestRenewalOfATransactionCounts: at its commit, although the row still has the lease
+// and the validity of the claim, which have ended. It does not once SQLite has rolled
+// the transaction back by itself: others can write then.
 func TestRenewalOfATransactionCounts(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {

@@ -338,7 +338,7 @@ func (s *subject) check(stream []byte, read []request, answers []reply) {
 	}
 }
 
-// cancelled reports whether an answer may be that of a request which was cancelled, before
+// cancelled reports whether an answer may be that of a request that was cancelled before
 // or after it ran: see cancels.
 func (s *subject) cancelled(read []request, a reply) bool {
 	unkeyed := func(r request) bool { return !r.keyed() || r.defect != none }

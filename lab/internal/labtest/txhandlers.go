@@ -190,8 +190,8 @@ func (h *SQLHandlers) EndsAreFoundOut(t *testing.T, ends ...[]string) {
 
 // TimesOut has transactions outlast a TxTimeout of a second: idle, or in the statement
 // linger, of which a server may not hear that its client has left. They are rolled back.
-// Another client, whose statement waits for their locks, goes on then, and another attempt
-// runs.
+// Another client, whose statement waits for their locks, goes on then, and so does the
+// next attempt.
 func (h *SQLHandlers) TimesOut(t *testing.T, linger, wait string) {
 	t.Helper()
 	st := NewTxStore(h.Store)
