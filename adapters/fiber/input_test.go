@@ -89,9 +89,7 @@ func TestStreamsThatAreNotReadToTheirEnd(t *testing.T) {
 	} {
 		c := s.dial(t)
 		c.send(t, tc.raw)
-		if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		_ = c.Conn.(*net.TCPConn).CloseWrite() // the server may have closed it
 		if a := c.receive(t); a.status != tc.status || tc.status == 413 && !a.closes {
 			t.Errorf("%s: %d %s, closes %t", name, a.status, a.body, a.closes)
 		}
@@ -99,9 +97,7 @@ func TestStreamsThatAreNotReadToTheirEnd(t *testing.T) {
 	for _, chunks := range []string{"4\r\nbo", "4\r\nbodyX\r\n0\r\n\r\n", "no\r\nbody\r\n0\r\n\r\n", "-1\r\n\r\n0\r\n\r\n"} { // R27
 		c := s.dial(t)
 		c.send(t, rawRequest(key("k"), "Transfer-Encoding: chunked")+chunks)
-		if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		_ = c.Conn.(*net.TCPConn).CloseWrite() // the server may have closed it
 		resp, err := http.ReadResponse(c.r, nil)
 		if err != nil {
 			continue // closed without a response
