@@ -49,8 +49,8 @@ func onBoth(t *testing.T, conns int32, timeout time.Duration, test func(t *testi
 	}
 }
 
-// load starts clients of handlers in some processes, and returns them and what stops and
-// judges them.
+// load starts clients of handlers in some processes. It returns them, and a function
+// that stops and judges them.
 func (f *pgFixture) load(t *testing.T, server *servers.PostgresServer, processes int, sql bool, options ...labtest.PoolOption) (l *labtest.Load, end func()) {
 	t.Helper()
 	var (

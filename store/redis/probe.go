@@ -101,9 +101,9 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 	return nil
 }
 
-// probeReads tries what does not write, before any claim: one that is refused halfway has
-// written already, and a write that is not confirmed does not say whether the server
-// refuses to wait.
+// probeReads tries the commands that do not write, before any claim: a claim that is
+// refused halfway has written already, and a write that is not confirmed does not say
+// whether the server refuses to wait.
 func (s *Store) probeReads(ctx context.Context, node *redis.Client, id store.ID) error {
 	err := node.PExpireTime(ctx, s.key(id)).Err()
 	if err == nil && !s.noCombining {

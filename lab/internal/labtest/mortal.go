@@ -144,9 +144,9 @@ func (o *Orders) Run(ctx context.Context, h *SQLHandlers) error {
 }
 
 // Kills runs operations of a kind in processes, a few at once, each of which dies at a
-// point, and is run again until it is done. Meanwhile it calls during, if any, with what
-// says how many are done. Then it demands two effects of each operation, or more of a
-// policy that is not transactional, and a completed record.
+// point, and is run again until it is done. Meanwhile it calls during, if any, with a
+// function that says how many are done. Then it demands two effects of each operation, or
+// more of a policy that is not transactional, and a completed record.
 func (h *SQLHandlers) Kills(t *testing.T, kind Orders, operations int, during func(done func() int)) {
 	t.Helper()
 	var (

@@ -180,7 +180,7 @@ func (h *SQLHandlers) EndsAreFoundOut(t *testing.T, ends ...[]string) {
 		t.Errorf("%d effects were committed that followed the end", n)
 	}
 	Exec(t, h.DB, "DELETE FROM effects")
-	r := NewClaim() // nothing of it is left on the connection
+	r := NewClaim() // the connections are as they were
 	h.begin(t, st, r, "SAVEPOINT own", Second, "ROLLBACK TO own")
 	Must(t, Complete(t, st, r, "answer"))
 	if n := h.count(t, "SELECT COUNT(*) FROM effects"); n != 1 {
