@@ -93,7 +93,6 @@ func TestGalera(t *testing.T) {
 	nodes[0].Kill(t)
 	front.Retarget(nodes[1].Addr())
 	for n, l := range loads {
-		l.Await()
 		stops[n]()
 		l.Judge(mysqlserver.Pool(t, on(databases[n], 1), 1))
 	}

@@ -152,7 +152,6 @@ func moves(t *testing.T, ends func(*testing.T, *pair)) {
 			l.Await()
 			ends(t, p)
 			p.promote(t)
-			l.Await()
 			stop()
 			l.Judge(mysqlserver.Pool(t, p.onPromoted(), 1))
 		})

@@ -98,9 +98,12 @@ func TestPostgresTransactionalKills(t *testing.T) {
 			t.Parallel()
 			f := pgSetup(t, server)
 			name := kind + "_kills_" + f.Config.Schema
-			_, end := f.load(t, server, 3, sql, labtest.SessionParam("application_name", name))
+			l, end := f.load(t, server, 3, sql, labtest.SessionParam("application_name", name))
 			killed, enough := 0, labtest.Times(200, 60)
 			for until := time.Now().Add(labtest.Soak(t)); (killed < enough || time.Now().Before(until)) && !t.Failed(); {
+				if killed%20 == 0 {
+					l.Await()
+				}
 				// Only busy ones: to end an idle one is no fault.
 				killed += pgValue[int](t, f.Pool, `SELECT count(pg_terminate_backend(pid)) FROM
 					(SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND state <> 'idle' ORDER BY random() LIMIT 1) AS a`, name)
