@@ -63,11 +63,25 @@ demo console:
 	@.ci/toolchain
 	GOWORK=off go run -C examples ./minimal/demo $(if $(filter demo,$@),-print -addr 127.0.0.1:0) $(if $(ADDR),-addr '$(ADDR)')
 
+# The race detector triples the time of what it watches, so it watches where goroutines meet: what ships, and the stores on
+# their servers. With BREADTH it watches the programs of the lab and the examples too, where each pair of both is.
 BREADTH ?=
+UNWATCHED := ^[^/]*/[^/]*/reprise/(examples|lab)(/|$$)
+WATCHED := /lab/(mysql|postgres|redis|sqlite)$$
 test: ## Run every suite on real servers (installs them if it may), with the race detector; with BREADTH=yes long histories and many kills too
 	@$(call use,go.work)
 	$(suite)
-	suite -race -vet=off $(if $(BREADTH),,-short) -timeout=20m $$packages # lint and isolated vet
+	if [[ -n "$(BREADTH)" ]]; then
+		suite -race -vet=off -timeout=20m $$packages # lint and isolated vet
+		exit
+	fi
+	found=$$(go list -e -f '{{.ImportPath}}' $$packages)
+	lab=$$(grep -E '$(UNWATCHED)' <<<"$$found" | grep -vE '$(WATCHED)' || true)
+	watched=$$(grep -vxFf <(echo "$$lab") <<<"$$found" || true)
+	failed=
+	[[ -z $$watched ]] || suite -race -vet=off -short -timeout=20m $$watched || failed=yes
+	[[ -z $$lab ]] || suite -vet=off -short -timeout=20m -skip='^Test($(FIGURES))' $$lab || failed=yes # make figures runs those
+	[[ -z $$failed ]]
 
 # The race detector allocates itself, so the tests that count allocations (TestCost…, TestP… after the target that they
 # gate) skip under it and run here, on the releases that the published modules require.
