@@ -67,7 +67,7 @@ func startEtcd(tb testing.TB, program string, members int, links *EtcdLinks, set
 			"--name", p.name, "--data-dir", dir + "/data", "--log-level", "error",
 			"--listen-client-urls", "http://" + p.client, "--advertise-client-urls", "http://" + p.client,
 			"--listen-peer-urls", "http://" + p.peer, "--initial-advertise-peer-urls", "http://" + p.known,
-			"--initial-cluster", strings.Join(initial, ","), "--heartbeat-interval", "50", "--election-timeout", "500",
+			"--initial-cluster", strings.Join(initial, ","),
 		}
 		m := &EtcdMember{control{process: &process{path: program, args: append(args, settings...), dir: dir, env: links.env(i)}}, p.client}
 		m.ready = m.answers

@@ -122,15 +122,30 @@ func Build(folder, target string) error {
 	return nil
 }
 
+// elections are the clusters that may elect at once. Beside six of them and their clients
+// a member took a minute to find that its leader was away, because its clock counts the
+// times that it gets a processor.
+var elections = make(chan struct{}, 3)
+
+// await waits until a cluster of several members may start.
+func await(tb testing.TB, members int) {
+	if members > 1 {
+		elections <- struct{}{}
+		tb.Cleanup(func() { <-elections })
+	}
+}
+
 // Start starts a cluster for the test.
 func Start(tb testing.TB, members int, settings ...string) *servers.EtcdCluster {
 	tb.Helper()
+	await(tb, members)
 	return servers.StartEtcd(tb, program(tb), members, append(settings, unsynced()...)...)
 }
 
 // StartLinked starts a cluster whose links between members the test can cut.
 func StartLinked(tb testing.TB, members int) *servers.EtcdCluster {
 	tb.Helper()
+	await(tb, members)
 	return servers.StartLinkedEtcd(tb, program(tb), members, unsynced()...)
 }
 
