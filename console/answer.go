@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/stored"
 )
@@ -19,7 +19,7 @@ const shownBody = 64 << 10
 type answerView struct {
 	Problem string // why it cannot be read
 	Sealed  bool   // only the client's key opens it
-	Result  bool   // it is of reprise.Do, and not an HTTP response
+	Result  bool   // it is of job.Do, and not an HTTP response
 	Status  int
 	Header  []protocol.Field
 	Trailer []protocol.Field
@@ -29,15 +29,15 @@ type answerView struct {
 	Cut     bool // the body is longer than the part shown
 
 	Elsewhere bool // the body is in a blob store
-	Failed    bool // it is a failure of reprise.Do
+	Failed    bool // it is a failure of job.Do
 	Corrupt   bool // it is not in a form that this release knows
 }
 
 // showAnswer reads the payload of a completed record.
 func showAnswer(payload []byte) *answerView {
-	if result := reprise.DescribeResult(payload); result != "" {
+	if result := job.DescribeResult(payload); result != "" {
 		return &answerView{
-			Problem: "Not an HTTP answer: a result of reprise.Do, " + result + ".",
+			Problem: "Not an HTTP answer: a result of job.Do, " + result + ".",
 			Result:  true, Size: len(payload), Corrupt: result == "unreadable",
 			Failed: strings.HasPrefix(result, "a failure") || result == "a panic",
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/reprise-go/reprise/console"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/stored"
@@ -657,12 +658,12 @@ func TestHandlerRefusesInvalidConfigurations(t *testing.T) {
 func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 	inTime(t, func(b *bench) {
 		got := b.begin(operation("do"))
-		payload, err := reprise.EncodeResult(nil, "private", nil)
+		payload, err := job.EncodeResult(nil, "private", nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		shown := b.reveal(b.completed(got, "do", payload))
-		b.want("do", shown, 200, "Not an HTTP answer: a result of reprise.Do, a value of 9 bytes", "500 record-corrupt: the record has a result of reprise.Do")
+		b.want("do", shown, 200, "Not an HTTP answer: a result of job.Do, a value of 9 bytes", "500 record-corrupt: the record has a result of job.Do")
 		if strings.Contains(shown.text, "private") || strings.Contains(shown.text, "cannot be read") {
 			b.Errorf("%s", shown.text)
 		}

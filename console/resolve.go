@@ -164,7 +164,7 @@ func doubt(r *store.Record, guards []*protocol.Guard) string {
 	case err != nil:
 		return "No answer can be recorded here. " + sentence(err)
 	case len(next.Or) > 0:
-		return "This process does not have the policy of the record. With Seal.Strict, or for an operation of reprise.Do, " +
+		return "This process does not have the policy of the record. With Seal.Strict, or for an operation of job.Do, " +
 			"every retry would get " + strconv.Itoa(next.Or[0].Problem().Status) + " " + string(next.Or[0]) + " instead of an answer that is recorded here."
 	default:
 		return ""

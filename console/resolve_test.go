@@ -43,10 +43,10 @@ func TestDoubtAboutAnAnswerIsShown(t *testing.T) {
 	strict := func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret, Strict: true} }
 	inTimeWith(t, strict, func(b *bench) {
 		own, _ := b.lapsed("stuck")
-		foreign := store.DeriveID("tenant", "", "of reprise.Do")
+		foreign := store.DeriveID("tenant", "", "of job.Do")
 		b.claimed(foreign, store.ClaimRequest{Policy: store.Policy{Label: "invoices", AtMostOnce: true}, Lease: time.Second})
 		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of the bubble
-		for id, says := range map[store.ID]string{own: "No answer can be recorded here.", foreign: "or for an operation of reprise.Do, every retry would get 500 record-corrupt"} {
+		for id, says := range map[store.ID]string{own: "No answer can be recorded here.", foreign: "or for an operation of job.Do, every retry would get 500 record-corrupt"} {
 			record, err := b.store.Inspect(b.Context(), id)
 			if err != nil {
 				b.Fatal(err)

@@ -73,7 +73,8 @@ func (a *Attempt) View() AttemptView { return AttemptView{a} }
 func (a *Attempt) Transactional() bool { return a.tx != nil }
 
 // Unprotected reports whether the attempt runs without a claim, because
-// [Operation.FailOpen] allows it. Its result is not recorded; end it by Release.
+// [Operation.FailOpen] allows it. Its result is not recorded; end it by Release, or by
+// Complete, which returns why there is no claim.
 func (a *Attempt) Unprotected() bool { return a.unprotected }
 
 // ID returns the operation's ID, for logs.

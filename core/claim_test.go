@@ -282,3 +282,35 @@ func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 		}
 	})
 }
+
+// It would wait for itself until its patience ends.
+func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
+	for name, inside := range map[string]func(context.Context, *testing.T, *bench) context.Context{
+		"at once": func(ctx context.Context, _ *testing.T, _ *bench) context.Context { return ctx },
+		"inside of another operation": func(ctx context.Context, t *testing.T, b *bench) context.Context {
+			res := must(b.Begin(ctx, order("other")))
+			t.Cleanup(func() { release(t, res.Attempt) })
+			return res.Attempt.Context()
+		},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			unrenewed(b)
+			op := wait(order("k"), time.Hour)
+			a := b.claim(t, op)
+			ctx := inside(a.Context(), t, b)
+			for range 2 {
+				start := time.Now()
+				res, err := b.Begin(ctx, op)
+				if took := time.Since(start); took > 0 || err != nil || res.Outcome != reprise.InProgress {
+					t.Errorf("%v, %v after %v, want in-progress at once", res.Outcome, err, took)
+				}
+				time.Sleep(2 * lease) // its lease is lost
+			}
+			if res, err := b.Begin(ctx, changed(op)); err != nil || res.Outcome != reprise.Mismatch {
+				t.Errorf("another request with its key: %v, %v, want mismatch", res.Outcome, err)
+			}
+			complete(t, a, "answer", reprise.EndRecorded)
+		})
+	}
+}

@@ -164,9 +164,8 @@ func (e Event) isTakeover() bool { return e.Outcome == Claimed && e.Attempt > 1 
 // can make a series at zero for each outcome. Metrics that begin with the first lapsed
 // request have not increased, and no alert would see it.
 //
-// The package protocol declares its guards. Call it for the labels of [Do] and
-// [Engine.Begin], once for each, when the program starts. An invalid label is not
-// declared.
+// The package protocol declares its guards. Call it for the labels of other operations,
+// once for each, when the program starts. An invalid label is not declared.
 func (e *Engine) Declare(label string) {
 	if bounds.Label("label", label) != nil {
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -22,14 +23,14 @@ func ExampleReconcile() {
 	booked := map[string]int{} // by key: the bank's
 	pay := func() {
 		op := reprise.Operation{Scope: "payments", Key: "order-1"}
-		paid, err := reprise.Do(context.Background(), engine, op, nil, func(ctx context.Context) (int, error) {
+		paid, err := job.Do(context.Background(), engine, op, nil, func(ctx context.Context) (int, error) {
 			attempt, _ := reprise.AttemptFrom(ctx)
 			key, err := attempt.Key("charge")
 			if err != nil {
 				return 0, err
 			}
 			booked[key] = 8812
-			return 0, reprise.Unknown(errors.New("no answer from the bank"))
+			return 0, job.Unknown(errors.New("no answer from the bank"))
 		})
 		fmt.Println(paid.Value, paid.Replayed, err)
 	}
@@ -41,7 +42,7 @@ func ExampleReconcile() {
 		if !ok {
 			return &store.Resolution{Forget: true}, nil
 		}
-		payload, err := reprise.EncodeResult(nil, number, nil)
+		payload, err := job.EncodeResult(nil, number, nil)
 		return &store.Resolution{Payload: payload}, err
 	}
 	round, err := reprise.Reconcile(context.Background(), records, ask, reprise.ReconcileConfig{})

@@ -144,7 +144,7 @@ func TestTriesOfAClaim(t *testing.T) {
 		"unknown, open":        {store.ErrUnknown, true, 4},
 		"not replicated":       {store.ErrNotReplicated, false, 4},
 		"not replicated, open": {store.ErrNotReplicated, true, 4},
-		"unnamed":              {errAway, false, 4},
+		"unnamed":              {errors.New("away"), false, 4},
 		"full":                 {store.ErrFull, false, 1},
 		"misconfigured, open":  {store.ErrMisconfigured, true, 1},
 		"corrupt":              {store.ErrCorrupt, false, 1},

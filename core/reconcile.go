@@ -81,11 +81,12 @@ type Reconciled struct {
 //
 // A payload is the result that every retry gets, for the retention of the record's policy
 // unless the resolution has another: of a request, a response in the form of Encode of
-// the package protocol/stored, which a guard with Seal.Strict refuses; of [Do], that of
-// [EncodeResult]. An empty one is refused, since both never are. Answer "not executed"
-// only if nothing that the attempt sent can still be executed: see OlderThan. An attempt
-// whose r.Reason is "ran longer than MaxRun" may still run, and send, whatever the age of
-// its record: leave that to an operator, unless its calls end with its context.
+// the package protocol/stored, which a guard with Seal.Strict refuses; of a
+// function, that of job.EncodeResult. An empty one is refused, since both never are.
+// Answer "not executed" only if nothing that the attempt sent can still be executed: see
+// OlderThan. An attempt whose r.Reason is "ran longer than MaxRun" may still run, and
+// send, whatever the age of its record: leave that to an operator, unless its calls end
+// with its context.
 //
 // ask is called by several goroutines at once, with a context that ends after c.Timeout,
 // and must return then. A panic of ask is an error of its record.

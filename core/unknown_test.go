@@ -197,38 +197,3 @@ func TestUnknownOfAnUnprotectedAttemptIsNotKept(t *testing.T) {
 		release(t, b.claim(t, order("k")))
 	})
 }
-
-func TestDoUnknown(t *testing.T) {
-	unknown := func(context.Context) error { return fmt.Errorf("pay: %w", reprise.Unknown(errAway)) }
-	for _, preset := range presets {
-		inTimeNamed(t, preset.String(), func(t *testing.T) {
-			d := newDoer(setup(t, reprise.Config{}), preset)
-			got, replayed, err := d.do(t.Context(), unknown)
-			if e := doError(t, err); got.Number != 0 || replayed || e.Outcome != reprise.Claimed || e.End != reprise.EndUnknown || e.Kept || e.Cause != nil {
-				t.Fatalf("%+v %v %+v", got, replayed, e)
-			}
-			wantError(t, "Do", err, errAway)
-			wantSettlement(t, err, reprise.Park, 0)
-			d.wantUnknown(t, d.op, "pay: the bank is away")
-			_, _, err = d.do(t.Context(), unknown)
-			if e := doError(t, err); e.Outcome != reprise.Lapsed {
-				t.Fatalf("a later call: %+v", e)
-			}
-			wantSettlement(t, err, reprise.Park, 0)
-			d.wantRuns(t, 1)
-		})
-	}
-}
-
-func TestDoUnknownWithoutAClaim(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
-		d.op.FailOpen = true
-		away(d.bench, store.ErrUnavailable)
-		_, _, err := d.do(t.Context(), func(context.Context) error { return reprise.Unknown(errAway) })
-		if e := doError(t, err); e.Outcome != reprise.Unprotected || e.End != reprise.EndUnrecorded || e.Kept || !errors.Is(e.Cause, store.ErrUnavailable) {
-			t.Fatalf("%+v", e)
-		}
-		wantSettlement(t, err, reprise.Park, 0)
-	})
-}

@@ -35,7 +35,7 @@
 //
 // As soon as a guard exists, each outcome, end and event of its policy is a series with
 // the value zero: about forty for each policy, fifteen of them in one counter. Set up the
-// MeterProvider before the guard. For the labels of [reprise.Do], which has no guard,
+// MeterProvider before the guard. For the labels of job.Do, which has no guard,
 // call [reprise.Engine.Declare]. By default the OpenTelemetry SDK keeps 2,000 series of a
 // counter and adds all others up without their attributes, where no alert sees them: for
 // more than a hundred policies, set metric.WithCardinalityLimit.

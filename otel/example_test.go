@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
@@ -27,7 +28,7 @@ func ExampleNew() {
 
 	for range 2 {
 		op := reprise.Operation{Scope: "tenant-1", Key: "7c1f"}
-		paid, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) { return 42, nil })
+		paid, err := job.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) { return 42, nil })
 		fmt.Println(paid.Value, paid.Replayed, err)
 	}
 	fmt.Println(stop(), engine.Close(context.Background()))

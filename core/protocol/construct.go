@@ -133,7 +133,7 @@ func (g *Guard) With(change func(*Config)) (*Guard, error) {
 // unset: see [Guard.Engine]. The defaults of a group that is off are not filled in.
 func (g *Guard) Config() Config { return g.cfg.clone() }
 
-// Engine returns the engine of the guard: for [reprise.Do], for other guards ([Over]) and
+// Engine returns the engine of the guard: for job.Do, for other guards ([Over]) and
 // for programs that show its configuration and Stats.
 func (g *Guard) Engine() *reprise.Engine { return g.engine }
 

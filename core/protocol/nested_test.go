@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -87,7 +88,7 @@ func TestGuardInsideARunOfDo(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	op := reprise.Operation{Scope: "tenant", Key: "key"}
-	_, err := reprise.Do(t.Context(), b.guard.Engine(), op, nil, func(ctx context.Context) (int, error) {
+	_, err := job.Do(t.Context(), b.guard.Engine(), op, nil, func(ctx context.Context) (int, error) {
 		if a := b.admitIn(ctx, "key", unread); a.Pass || a.Exchange != nil || a.Response.Status != 500 {
 			t.Errorf("a guard inside of the same operation of Do: %+v", a)
 		}

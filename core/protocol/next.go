@@ -8,6 +8,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -100,11 +101,11 @@ func (f *forecast) running() Next {
 // replay describes the response to a request that finds a completed record.
 func (f *forecast) replay() Next {
 	g, payload := f.guard, f.record.Payload
-	if result := reprise.DescribeResult(payload); result != "" {
+	if result := job.DescribeResult(payload); result != "" {
 		if !f.guessed || result == "unreadable" { // by Do, too
-			return refused(reprise.Corrupt, ": the record has a result of reprise.Do, "+result)
+			return refused(reprise.Corrupt, ": the record has a result of job.Do, "+result)
 		}
-		n := Next{Outcome: reprise.Replayed, Text: "the result, " + result + ", through reprise.Do"}
+		n := Next{Outcome: reprise.Replayed, Text: "the result, " + result + ", through job.Do"}
 		n.or(CodeRecordCorrupt, "; a guard answers "+named(CodeRecordCorrupt))
 		return n
 	}
@@ -138,7 +139,7 @@ func (f *forecast) replay() Next {
 	if f.guessed {
 		reason := " (or " + named(CodeRecordCorrupt) + ", if its policy, which this process does not have, has Seal.Strict"
 		if f.record.Resolved {
-			reason += " or is that of an operation of reprise.Do"
+			reason += " or is that of an operation of job.Do"
 		}
 		n.or(CodeRecordCorrupt, reason+")")
 	}

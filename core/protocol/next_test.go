@@ -12,6 +12,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
@@ -38,7 +39,7 @@ func nextRequest() protocol.Request {
 func payloadsOf(t *testing.T, id store.ID, fp store.Fingerprint) map[string][]byte {
 	t.Helper()
 	kept := must(stored.Encode(protocol.Response{Status: 201, Body: []byte("paid")}))
-	result := must(reprise.EncodeResult(nil, 8812, nil))
+	result := must(job.EncodeResult(nil, 8812, nil))
 	flagged := func(f record.Flags) []byte {
 		return record.Append(nil, &record.Response[record.Field]{Status: 202, Flags: f, Blob: record.Blob{Size: 5_000_000, Day: 20_000}})
 	}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -24,6 +25,25 @@ func TestIDIsLayoutVersion1(t *testing.T) {
 		if got.Short() != c.want[:12] {
 			t.Errorf("in short %s", got.Short())
 		}
+	}
+}
+
+func TestFingerprintOfIsLayoutVersion1(t *testing.T) {
+	t.Parallel()
+	for want, parts := range map[string][]string{
+		"083d2116d4758d1a9dc6c7e141fef03572ca6ecaec51f8620db49fd26ce74509": nil,
+		"03327ab8056c72a6b573c1166c758788574e840344563156ffd445a5744a38ce": {"key-1", "", `{"amount":5}`},
+	} {
+		var list [][]byte
+		for _, p := range parts {
+			list = append(list, []byte(p))
+		}
+		if got := store.FingerprintOf(list...); hex.EncodeToString(got[:]) != want {
+			t.Errorf("%q: %x, want %s", parts, got, want)
+		}
+	}
+	if store.FingerprintOf([]byte("ab")) == store.FingerprintOf([]byte("a"), []byte("b")) {
+		t.Error("bytes that move from one part to the next make no difference")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -34,7 +35,7 @@ var (
 )
 
 // results encodes the results of payments. Records contain the names: do not change them.
-var results = reprise.NamedErrors[booked](nil, map[string]error{
+var results = job.NamedErrors[booked](nil, map[string]error{
 	"insufficient-funds": errInsufficient, "unreadable": errUnreadable,
 })
 
@@ -63,7 +64,7 @@ func (b *bookkeeper) consume(msg jetstream.Msg) {
 	ctx, id := context.Background(), msg.Headers().Get(jetstream.MsgIDHeader)
 	fingerprint := store.FingerprintOf([]byte(id), msg.Data())
 	stop := b.keepAlive(msg)
-	done, err := reprise.Do(ctx, b.engine, reprise.Operation{
+	done, err := job.Do(ctx, b.engine, reprise.Operation{
 		// Another consumer of this stream needs another scope, or one of the two would get the
 		// result of the other.
 		Scope: "bookkeeping",
@@ -93,7 +94,7 @@ func (b *bookkeeper) consume(msg jetstream.Msg) {
 func book(ctx context.Context, id string, message []byte) (booked, error) {
 	var p payment
 	if err := json.Unmarshal(message, &p); err != nil {
-		return booked{}, reprise.Keep(fmt.Errorf("%w: %w", errUnreadable, err))
+		return booked{}, job.Keep(fmt.Errorf("%w: %w", errUnreadable, err))
 	}
 	tx, err := reprisepg.Tx(ctx)
 	if err != nil {
@@ -104,7 +105,7 @@ func book(ctx context.Context, id string, message []byte) (booked, error) {
 		return booked{}, fmt.Errorf("account %s: %w", p.Account, err) // it may still be opened: the message comes again
 	}
 	if balance += p.Amount; balance < 0 {
-		return booked{}, reprise.Keep(fmt.Errorf("account %s: %w", p.Account, errInsufficient)) // keeps the refusal
+		return booked{}, job.Keep(fmt.Errorf("account %s: %w", p.Account, errInsufficient)) // keeps the refusal
 	}
 	if _, err := tx.Exec(ctx, `UPDATE accounts SET balance = $2 WHERE id = $1`, p.Account, balance); err != nil {
 		return booked{}, err
@@ -139,10 +140,10 @@ func (b *bookkeeper) keepAlive(msg jetstream.Msg) (stop func()) {
 // An acknowledgement that is lost does no harm: the message is delivered again, and its
 // result replayed.
 func (b *bookkeeper) settle(ctx context.Context, msg jetstream.Msg, fingerprint store.Fingerprint, err error) error {
-	switch action, delay := reprise.SettlementOf(err); action {
-	case reprise.Ack:
+	switch action, delay := job.SettlementOf(err); action {
+	case job.Ack:
 		return msg.Ack()
-	case reprise.Park:
+	case job.Park:
 		if failed := b.dead.park(ctx, msg, fingerprint, err); failed != nil {
 			return errors.Join(fmt.Errorf("no dead letter: %w", failed), msg.NakWithDelay(backoff(msg)))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -36,20 +37,20 @@ type charger struct {
 }
 
 // Work books a charge once, however often River tries the job.
-func (c *charger) Work(ctx context.Context, job *river.Job[charge]) error {
-	_, err := reprise.Do(ctx, c.engine, reprise.Operation{
-		Scope: "charges", Key: job.Args.Key, Fingerprint: store.FingerprintOf(job.EncodedArgs), Retention: 30 * 24 * time.Hour, Transactional: true,
+func (c *charger) Work(ctx context.Context, task *river.Job[charge]) error {
+	_, err := job.Do(ctx, c.engine, reprise.Operation{
+		Scope: "charges", Key: task.Args.Key, Fingerprint: store.FingerprintOf(task.EncodedArgs), Retention: 30 * 24 * time.Hour, Transactional: true,
 	}, nil, func(ctx context.Context) (string, error) {
 		tx, err := reprisepg.Tx(ctx)
 		if err == nil {
-			_, err = tx.Exec(ctx, "INSERT INTO bookings VALUES ($1)", job.Args.Key)
+			_, err = tx.Exec(ctx, "INSERT INTO bookings VALUES ($1)", task.Args.Key)
 		}
 		return "booked", err
 	})
-	switch action, delay := reprise.SettlementOf(err); action {
-	case reprise.Ack:
+	switch action, delay := job.SettlementOf(err); action {
+	case job.Ack:
 		return nil
-	case reprise.Park:
+	case job.Park:
 		return river.JobCancel(err)
 	default: // River discards a job after 25 errors; a snooze does not count
 		return river.JobSnooze(cmp.Or(delay, time.Second))
@@ -104,7 +105,7 @@ func TestRiverJobCommitsWithTheRecordAndIsBookedOnce(t *testing.T) {
 		result error
 		jobs   int // afterwards
 	}{{refused, 0}, {nil, 2}, {nil, 2}} {
-		_, err := reprise.Do(ctx, engine, reprise.Operation{Scope: "orders", Key: "o-1", Fingerprint: store.Fingerprint{1}, Transactional: true}, nil, func(ctx context.Context) (string, error) {
+		_, err := job.Do(ctx, engine, reprise.Operation{Scope: "orders", Key: "o-1", Fingerprint: store.Fingerprint{1}, Transactional: true}, nil, func(ctx context.Context) (string, error) {
 			tx, err := reprisepg.Tx(ctx)
 			if err != nil {
 				return "", err

@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -97,7 +98,7 @@ func setup(t *testing.T) *fixture {
 func (f *fixture) do(t *testing.T, key string, handler func(ctx context.Context) error) (replayed bool, err error) {
 	t.Helper()
 	op := reprise.Operation{Scope: "tests", Key: key, Fingerprint: store.Fingerprint{1}, Transactional: true}
-	done, err := reprise.Do(t.Context(), f.engine, op, nil, func(ctx context.Context) (string, error) { return "", handler(ctx) })
+	done, err := job.Do(t.Context(), f.engine, op, nil, func(ctx context.Context) (string, error) { return "", handler(ctx) })
 	return done.Replayed, err
 }
 

@@ -19,6 +19,7 @@ import (
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
@@ -50,7 +51,7 @@ func (w *world) operations(stores ...store.Store) {
 		engines[i] = engine
 	}
 	w.ask = func(ctx context.Context, process int, key string, run func() string) (string, bool, error) {
-		result, err := reprise.Do(ctx, engines[process], reprise.Operation{
+		result, err := job.Do(ctx, engines[process], reprise.Operation{
 			Scope: "faults", Key: key, Fingerprint: store.FingerprintOf([]byte(key)), Preset: reprise.AtMostOnce, Retention: time.Hour,
 		}, nil, func(context.Context) (string, error) { return run(), nil })
 		return result.Value, result.Replayed, err

@@ -21,7 +21,7 @@ var (
 	localPath = regexp.MustCompile(`^(?:\./)?(\.?[\w-]+(?:/[\w.-]+)+/?|[\w-]+\.(?:md|go|mod|work|sql))$`)
 	release   = regexp.MustCompile(`/v\d+\.\d+\.\d+$`)
 	docLink   = regexp.MustCompile(`\[\*?(?:([a-z]\w*)\.)?([A-Z]\w*)(?:\.([A-Z]\w*))?\](?:$|[^(\[:])`)
-	qualified = regexp.MustCompile(`(?:^|[\s(])(reprise\w*|protocol|memstore|storetest|adaptertest|faultstore)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+	qualified = regexp.MustCompile(`(?:^|[\s(])(reprise\w*|job|protocol|memstore|storetest|adaptertest|faultstore)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 )
 
 // want reports a name that is not resolved.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -106,7 +107,7 @@ func (l *Load) ask(ctx context.Context, key string) {
 		preset = reprise.Recoverable
 	}
 	engine := l.engines[rand.IntN(len(l.engines))] //nolint:gosec // likewise
-	result, err := reprise.Do(ctx, engine, reprise.Operation{
+	result, err := job.Do(ctx, engine, reprise.Operation{
 		Scope: "load", Key: key, Fingerprint: store.FingerprintOf([]byte(key)), Preset: preset, Transactional: l.write != nil, Retention: time.Hour,
 	}, nil, func(ctx context.Context) (string, error) {
 		l.mu.Lock()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -118,7 +119,7 @@ func (o *Orders) Run(ctx context.Context, h *SQLHandlers) error {
 		return err
 	}
 	op := reprise.Operation{Scope: "kills", Key: o.Key, Transactional: o.Transactional}
-	done, err := reprise.Do(ctx, engine, op, nil, func(ctx context.Context) (string, error) {
+	done, err := job.Do(ctx, engine, op, nil, func(ctx context.Context) (string, error) {
 		var on interface {
 			ExecContext(context.Context, string, ...any) (sql.Result, error)
 		} = h.DB

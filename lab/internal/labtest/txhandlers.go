@@ -12,6 +12,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -74,7 +75,7 @@ func (h *SQLHandlers) FiftyAtOnce(t *testing.T) {
 	for n := range 50 {
 		handlers.Go(func() {
 			op := reprise.Operation{Scope: "tenant", Key: strconv.Itoa(n), Transactional: true}
-			done, err := reprise.Do(t.Context(), engine, op, nil, func(ctx context.Context) (string, error) {
+			done, err := job.Do(t.Context(), engine, op, nil, func(ctx context.Context) (string, error) {
 				err := h.Write(ctx, op.Key)
 				for errors.Is(err, store.ErrBusy) { // it waited for longer than TxTimeout
 					err = h.Write(ctx, op.Key)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
@@ -35,11 +35,11 @@ func answerOf(r *store.Record) *answer {
 		return nil
 	}
 	var a answer
-	if result := reprise.DescribeResult(r.Payload); result != "" {
+	if result := job.DescribeResult(r.Payload); result != "" {
 		a.failure = strings.HasPrefix(result, "a failure") || result == "a panic"
-		a.err = fmt.Errorf("not an HTTP response, but a result of reprise.Do: it is %s", result)
+		a.err = fmt.Errorf("not an HTTP response, but a result of job.Do: it is %s", result)
 		if result == "unreadable" {
-			a.err = fmt.Errorf("%w: the result of reprise.Do is unreadable", store.ErrCorrupt)
+			a.err = fmt.Errorf("%w: the result of job.Do is unreadable", store.ErrCorrupt)
 		}
 	} else {
 		a.response, a.err = stored.Decode(r.Payload)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -36,7 +36,7 @@ func TestOffloadedResponseIsShown(t *testing.T) {
 // A failure that Do keeps is a failure, and a result that it cannot read is unreadable.
 func TestResultOfDoIsShown(t *testing.T) {
 	t.Parallel()
-	kept, err := reprise.EncodeResult(nil, 0, errors.New("the bank refused"))
+	kept, err := job.EncodeResult(nil, 0, errors.New("the bank refused"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
@@ -97,20 +97,20 @@ func TestErrorsArePrintedOnOneLine(t *testing.T) {
 
 func TestResultsOfDoAreNotShownAsUnreadable(t *testing.T) {
 	t.Parallel()
-	payload, err := reprise.EncodeResult(nil, "private", nil)
+	payload, err := job.EncodeResult(nil, "private", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	record := store.Record{State: store.StateCompleted, Payload: payload}
 	a := answerOf(&record)
 	lines := fmt.Sprint(answerLines(a, true))
-	if !strings.Contains(lines, "not an HTTP response, but a result of reprise.Do: it is a value of 9 bytes") || strings.Contains(lines, "private") {
+	if !strings.Contains(lines, "not an HTTP response, but a result of job.Do: it is a value of 9 bytes") || strings.Contains(lines, "private") {
 		t.Errorf("shown as %s", lines)
 	}
 	if out := newAnswerJSON(a, true); out.Body != nil || !strings.Contains(out.Problem, "a value of 9 bytes") {
 		t.Errorf("%+v", out)
 	}
-	if next := nextFor(&record); !strings.Contains(next, "through reprise.Do") {
+	if next := nextFor(&record); !strings.Contains(next, "through job.Do") {
 		t.Errorf("the next request gets %s", next)
 	}
 }

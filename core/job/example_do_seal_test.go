@@ -1,4 +1,4 @@
-package reprise_test
+package job_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -64,7 +65,7 @@ func ExampleDo_sealedCodec() {
 	}
 	op := reprise.Operation{Scope: "transfers", Key: "message-1"}
 	for range 2 {
-		done, err := reprise.Do(context.Background(), engine, op, sealed{aead, op.Key}, func(context.Context) (transfer, error) {
+		done, err := job.Do(context.Background(), engine, op, sealed{aead, op.Key}, func(context.Context) (transfer, error) {
 			return transfer{Number: 1, Amount: 5}, nil
 		})
 		fmt.Println(done.Value, done.Replayed, err)

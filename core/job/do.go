@@ -1,10 +1,11 @@
-package reprise
+package job
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -12,8 +13,8 @@ import (
 // is for operations other than HTTP requests: the message of a queue, a job, a command.
 // The engine, the stores and their guarantees are those of requests.
 //
-// fn gets the context of its attempt: [AttemptFrom] finds the attempt in it, and a
-// transactional store its transaction. It is not cancelled when ctx ends, but when the
+// fn gets the context of its attempt: [reprise.AttemptFrom] finds the attempt in it, and
+// a transactional store its transaction. It is not cancelled when ctx ends, but when the
 // attempt loses its lease or exceeds Config.MaxRun; ctx bounds only op.Wait. Inside of
 // fn, with its context, Do of the same op returns InProgress at once. Effects
 // happen exactly once where they are written in the transaction of a transactional store.
@@ -76,14 +77,14 @@ import (
 //
 // An attempt whose lease was lost to another that completed (EndSuperseded) returns the
 // other's result, as a replay.
-func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn func(context.Context) (T, error)) (DoResult[T], error) {
+func Do[T any](ctx context.Context, e *reprise.Engine, op reprise.Operation, codec Codec[T], fn func(context.Context) (T, error)) (DoResult[T], error) {
 	switch {
 	case e == nil || fn == nil:
-		return DoResult[T]{}, &DoError{Outcome: Failed, Cause: fmt.Errorf("%w: Do needs an engine and a function", store.ErrInvalid)}
+		return DoResult[T]{}, &DoError{Outcome: reprise.Failed, Cause: fmt.Errorf("%w: Do needs an engine and a function", store.ErrInvalid)}
 	case op.Decoder != nil:
 		err := fmt.Errorf("%w: Operation.Decoder belongs to Do, which reads the record with its codec", store.ErrInvalid)
-		e.Refuse(ctx, op.Label, Failed, err)
-		return DoResult[T]{}, &DoError{Outcome: Failed, Cause: err}
+		e.Refuse(ctx, op.Label, reprise.Failed, err)
+		return DoResult[T]{}, &DoError{Outcome: reprise.Failed, Cause: err}
 	}
 	d := &doing[T]{codec: orJSON(codec), preset: op.Preset}
 	op.Decoder = d
@@ -94,7 +95,7 @@ func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn 
 	case res.Attempt != nil:
 		d.attempt = res.Attempt
 		return d.run(fn) //nolint:contextcheck // the attempt has its own
-	case res.Outcome == Replayed:
+	case res.Outcome == reprise.Replayed:
 		return DoResult[T]{Value: d.kept.value, Replayed: true}, d.kept.replayError()
 	default:
 		return DoResult[T]{}, &DoError{Outcome: res.Outcome, Remaining: res.Remaining}
@@ -120,12 +121,12 @@ type DoResult[T any] struct {
 // doing is one call of [Do].
 type doing[T any] struct {
 	codec   Codec[T]
-	preset  Preset
-	attempt *Attempt
+	preset  reprise.Preset
+	attempt *reprise.Attempt
 	kept    result[T] // the result that Decode read
 }
 
-// Decode reads a record for Begin: see [Operation].Decoder.
+// Decode reads a record for Begin: see [reprise.Operation].Decoder.
 func (d *doing[T]) Decode(payload []byte) (annotation string, err error) {
 	d.kept, err = decodeResult(d.codec, payload)
 	return "", err
@@ -158,14 +159,14 @@ func (d *doing[T]) run(fn func(context.Context) (T, error)) (r DoResult[T], err 
 // keeps reports whether an error of fn is kept.
 func (d *doing[T]) keeps(err error) bool {
 	decision := decisionOf(err)
-	return decision == keepError || decision == byPreset && d.preset == AtMostOnce
+	return decision == keepError || decision == byPreset && d.preset == reprise.AtMostOnce
 }
 
 // abandon ends the attempt of a function that did not return, or returned an error whose
 // inspection panics. It is a no-op for an attempt that has ended.
 func (d *doing[T]) abandon() {
-	if d.preset == AtMostOnce {
-		_, _ = d.attempt.Complete(Completion{Payload: appendKept(keptPanic, nil), DiscardEffects: true})
+	if d.preset == reprise.AtMostOnce {
+		_, _ = d.attempt.Complete(reprise.Completion{Payload: appendKept(keptPanic, nil), DiscardEffects: true})
 		return
 	}
 	_ = d.attempt.Release()
@@ -173,13 +174,13 @@ func (d *doing[T]) abandon() {
 
 // release gives the claim up, so that fn runs again.
 func (d *doing[T]) release(err, cause error) error {
-	e := &DoError{Outcome: Claimed, Err: undecided(err), Cause: cause}
+	e := &DoError{Outcome: reprise.Claimed, Err: undecided(err), Cause: cause}
 	failed := d.attempt.Release()
 	if e.Cause == nil {
 		e.Cause = failed // it continues in the background, or the claim lapses
 	}
-	if errors.Is(failed, ErrRunTooLong) { // the record says so, and refuses the next run
-		e.End = EndUnknown
+	if errors.Is(failed, reprise.ErrRunTooLong) { // the record says so, and refuses the next run
+		e.End = reprise.EndUnknown
 	}
 	return e
 }
@@ -188,7 +189,7 @@ func (d *doing[T]) release(err, cause error) error {
 func (d *doing[T]) unknown(err error) error {
 	reason := undecided(err)
 	failed := d.attempt.Unknown(reason.Error())
-	return &DoError{Outcome: Claimed, End: EndUnknown, Err: reason, Cause: failed}
+	return &DoError{Outcome: reprise.Claimed, End: reprise.EndUnknown, Err: reason, Cause: failed}
 }
 
 // keep completes the attempt with the result of fn.
@@ -201,15 +202,15 @@ func (d *doing[T]) keep(value T, err error) (DoResult[T], error) {
 	default:
 		payload, read = appendKept(keptNothing, nil), result[T]{kind: keptNothing, value: value, err: failed}
 	}
-	completed, invalid := d.attempt.Complete(Completion{Payload: payload, DiscardEffects: err != nil})
+	completed, invalid := d.attempt.Complete(reprise.Completion{Payload: payload, DiscardEffects: err != nil})
 	if invalid != nil { // the attempt was ended before, which Do never does
-		return DoResult[T]{Value: value}, &DoError{Outcome: Claimed, Err: read.err, Cause: invalid}
+		return DoResult[T]{Value: value}, &DoError{Outcome: reprise.Claimed, Err: read.err, Cause: invalid}
 	}
-	how := &DoError{Outcome: Claimed, End: completed.End, Cause: completed.Err}
+	how := &DoError{Outcome: reprise.Claimed, End: completed.End, Cause: completed.Err}
 	switch completed.End {
-	case EndRecorded, EndUnrecorded, EndUnknown:
+	case reprise.EndRecorded, reprise.EndUnrecorded, reprise.EndUnknown:
 		return read.done(how)
-	case EndSuperseded:
+	case reprise.EndSuperseded:
 		other, err := decodeResult(d.codec, completed.Payload)
 		if err != nil {
 			how.Cause = err
@@ -223,12 +224,12 @@ func (d *doing[T]) keep(value T, err error) (DoResult[T], error) {
 
 // done returns the result of an attempt that ended as how says.
 func (r *result[T]) done(how *DoError) (DoResult[T], error) {
-	done := DoResult[T]{Value: r.value, Replayed: how.End == EndSuperseded}
+	done := DoResult[T]{Value: r.value, Replayed: how.End == reprise.EndSuperseded}
 	switch {
 	case r.err != nil:
 		how.Kept, how.Answer, how.Err = true, r.kind == keptAnswer, r.err
 		return done, how
-	case how.End == EndUnrecorded, how.End == EndUnknown:
+	case how.End == reprise.EndUnrecorded, how.End == reprise.EndUnknown:
 		done.Unrecorded = how
 	}
 	return done, nil
@@ -236,16 +237,16 @@ func (r *result[T]) done(how *DoError) (DoResult[T], error) {
 
 // unprotected ends an attempt that ran without a claim. Its result is not kept.
 func (d *doing[T]) unprotected(value T, err error) (DoResult[T], error) {
-	_ = d.attempt.Release() // there is no claim
-	how := &DoError{Outcome: Unprotected, Err: undecided(err), Cause: d.attempt.claimErr}
+	ended, _ := d.attempt.Complete(reprise.Completion{}) // which says why there is no claim
+	how := &DoError{Outcome: reprise.Unprotected, Err: undecided(err), Cause: ended.Err}
 	switch {
 	case decisionOf(err) == unknownError:
-		how.End = EndUnrecorded // no record refuses a retry
+		how.End = reprise.EndUnrecorded // no record refuses a retry
 		return DoResult[T]{}, how
 	case err != nil && !d.keeps(err):
 		return DoResult[T]{}, how
 	}
-	how.End = EndUnrecorded
+	how.End = reprise.EndUnrecorded
 	_, read, failed := encodeResult(d.codec, value, err)
 	if failed != nil { // no record needs it
 		read = result[T]{kind: keptAnswer, value: value, err: how.Err}

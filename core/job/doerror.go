@@ -1,9 +1,10 @@
-package reprise
+package job
 
 import (
 	"errors"
 	"time"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/text"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -22,12 +23,12 @@ var (
 type DoError struct {
 	// Outcome says whether fn ran: it did for Claimed and Unprotected, and for Replayed in
 	// an earlier call.
-	Outcome Outcome
+	Outcome reprise.Outcome
 
 	// End says how the attempt ended by its completion, or by Unknown. It is zero where
 	// there was neither: fn did not run, or its attempt was released. A release that came
 	// too late after Config.MaxRun is EndUnknown.
-	End AttemptEnd
+	End reprise.AttemptEnd
 
 	// Kept says that Err is the result of the operation, which every retry gets again.
 	// With EndUnrecorded a retry may run instead, and with EndUnknown it is refused.
@@ -56,7 +57,7 @@ func (e *DoError) Error() string {
 		return e.Err.Error()
 	case e.End != 0:
 		return "reprise: the operation ran, and its result is " + e.End.String() + because(e.Cause)
-	case e.Outcome == Unprotected:
+	case e.Outcome == reprise.Unprotected:
 		return "reprise: the operation ran without protection" + because(e.Cause)
 	case e.Cause != nil:
 		return e.Cause.Error()
@@ -68,13 +69,13 @@ func (e *DoError) Error() string {
 // refusal says why the operation did not run.
 func (e *DoError) refusal() string {
 	switch e.Outcome {
-	case InProgress:
+	case reprise.InProgress:
 		return "another attempt is running"
-	case Mismatch:
+	case reprise.Mismatch:
 		return "the key belongs to another operation"
-	case Lapsed:
+	case reprise.Lapsed:
 		return "the outcome of the last attempt is unknown"
-	case Expired:
+	case reprise.Expired:
 		return "it has ended, and its result is not kept any more"
 	default:
 		return e.Outcome.String()
@@ -113,7 +114,7 @@ func Retry(err error) error { return decide(err, retryError) }
 // Unknown marks an error of a function that [Do] runs as one that leaves the outcome of
 // the operation unknown, such as a timeout of a bank: under either preset it runs no
 // more, and every later caller gets Lapsed until an operator resolves it. The text of err
-// is the reason that operators read (see [Attempt.Unknown]). Unknown(nil) is nil.
+// is the reason that operators read (see [reprise.Attempt.Unknown]). Unknown(nil) is nil.
 func Unknown(err error) error { return decide(err, unknownError) }
 
 // errorDecision is the decision of a function of [Do] about its error.
@@ -220,30 +221,30 @@ func (e *DoError) isUnknown() bool { return e.End != 0 && e.Err != nil && !e.Kep
 
 func (e *DoError) settlement() (action Action, delay time.Duration) {
 	switch {
-	case e.End == EndNotApplied, e.End == EndContested:
+	case e.End == reprise.EndNotApplied, e.End == reprise.EndContested:
 		return Nack, pauseRunning
-	case e.End == EndUndecided:
+	case e.End == reprise.EndUndecided:
 		return Nack, pauseStore
 	case e.Answer:
 		return Ack, 0
 	case e.Kept, e.isUnknown():
 		return Park, 0
-	case e.End == EndUnrecorded, e.End == EndUnknown: // the effect is done, and another run could only repeat it
+	case e.End == reprise.EndUnrecorded, e.End == reprise.EndUnknown: // the effect is done, and another run could only repeat it
 		return Ack, 0
 	case errors.Is(e.Cause, store.ErrCorrupt), errors.Is(e.Cause, ErrUnkept):
 		return Park, 0
 	}
 	switch e.Outcome {
-	case Claimed, Unprotected, Failed: // released, or a mistake of the program
+	case reprise.Claimed, reprise.Unprotected, reprise.Failed: // released, or a mistake of the program
 		return Nack, 0
-	case Expired: // its first delivery was settled by the result
+	case reprise.Expired: // its first delivery was settled by the result
 		return Ack, 0
-	case InProgress:
+	case reprise.InProgress:
 		if e.Remaining > 0 {
 			return Nack, e.Remaining
 		}
 		return Nack, pauseRunning
-	case Unavailable:
+	case reprise.Unavailable:
 		return Nack, pauseStore
 	default: // refused for good
 		return Park, 0

@@ -1,4 +1,4 @@
-package reprise_test
+package job_test
 
 import (
 	"bytes"
@@ -9,8 +9,10 @@ import (
 	"hash/crc32"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -25,21 +27,21 @@ func TestResultIsLayoutVersion1(t *testing.T) {
 		described     string
 	}{
 		{"value", "d001017b224e756d626572223a377d96488e13", receipt{Number: 7}, nil, "a value of 12 bytes"},
-		{"answer", "d0010208736f6c642d6f7574736f6c64206f7574668eb716", receipt{}, reprise.Keep(errSoldOut), "an error that is the answer of 17 bytes"},
+		{"answer", "d0010208736f6c642d6f7574736f6c64206f7574668eb716", receipt{}, job.Keep(errSoldOut), "an error that is the answer of 17 bytes"},
 		{"failure", "d00103007468652062616e6b20697320617761794e7bfbcd", receipt{}, errAway, "a failure of 17 bytes"},
-		{"panic", "d0010488bc2602", receipt{}, reprise.ErrPanicked, "a panic"},
-		{"nothing", "d001057ad7a501", receipt{}, reprise.ErrUnkept, "no result: it could not be encoded"},
+		{"panic", "d0010488bc2602", receipt{}, job.ErrPanicked, "a panic"},
+		{"nothing", "d001057ad7a501", receipt{}, job.ErrUnkept, "no result: it could not be encoded"},
 	} {
 		payload, err := hex.DecodeString(v.payload)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !errors.Is(v.err, reprise.ErrPanicked) && !errors.Is(v.err, reprise.ErrUnkept) { // which only Do writes
-			if got, err := reprise.EncodeResult(receipts, v.value, v.err); err != nil || !bytes.Equal(got, payload) {
+		if !errors.Is(v.err, job.ErrPanicked) && !errors.Is(v.err, job.ErrUnkept) { // which only Do writes
+			if got, err := job.EncodeResult(receipts, v.value, v.err); err != nil || !bytes.Equal(got, payload) {
 				t.Errorf("%s: %x (%v), want %s", v.name, got, err, v.payload)
 			}
 		}
-		value, err := reprise.DecodeResult(receipts, payload)
+		value, err := job.DecodeResult(receipts, payload)
 		if value != v.value || (err == nil) != (v.err == nil) || err != nil && err.Error() != v.err.Error() {
 			t.Errorf("%s: read as %+v, %v", v.name, value, err)
 		}
@@ -48,13 +50,13 @@ func TestResultIsLayoutVersion1(t *testing.T) {
 				t.Errorf("%s: %+v", v.name, e)
 			}
 		}
-		if other := reprise.DescribeResult(payload[1:]) + reprise.DescribeResult(nil); other != "" {
+		if other := job.DescribeResult(payload[1:]) + job.DescribeResult(nil); other != "" {
 			t.Errorf("%s: another payload is described as %q", v.name, other)
 		}
-		if got := reprise.DescribeResult(payload); got != v.described {
+		if got := job.DescribeResult(payload); got != v.described {
 			t.Errorf("%s is described as %q, want %q", v.name, got, v.described)
 		}
-		if got := reprise.DescribeResult(payload[:6]) + reprise.DescribeResult(payload[1:]); got != "unreadable" {
+		if got := job.DescribeResult(payload[:6]) + job.DescribeResult(payload[1:]); got != "unreadable" {
 			t.Errorf("%s, damaged, is described as %q", v.name, got)
 		}
 	}
@@ -63,15 +65,15 @@ func TestResultIsLayoutVersion1(t *testing.T) {
 // A result with any changed byte is corrupt.
 func TestResultThatIsDamagedIsCorrupt(t *testing.T) {
 	t.Parallel()
-	sound := must(reprise.EncodeResult(receipts, receipt{Number: 7}, nil))
+	sound := must(job.EncodeResult(receipts, receipt{Number: 7}, nil))
 	for i := range sound {
 		for bit := range 8 {
 			damaged := bytes.Clone(sound)
 			damaged[i] ^= 1 << bit
-			_, err := reprise.DecodeResult(receipts, damaged)
+			_, err := job.DecodeResult(receipts, damaged)
 			wantError(t, hex.EncodeToString(damaged), err, store.ErrCorrupt)
 		}
-		_, err := reprise.DecodeResult(receipts, sound[:i])
+		_, err := job.DecodeResult(receipts, sound[:i])
 		wantError(t, "cut short", err, store.ErrCorrupt)
 	}
 	for name, head := range map[string]string{
@@ -80,10 +82,10 @@ func TestResultThatIsDamagedIsCorrupt(t *testing.T) {
 		"a value that the codec cannot read": "\xd0\x01\x01{", "an error without a name": "\xd0\x01\x02", "a name that is cut short": "\xd0\x01\x02\x05sold",
 		"a length that is not the shortest": "\xd0\x01\x02\x80\x00text",
 	} {
-		_, err := reprise.DecodeResult(receipts, summed(head))
+		_, err := job.DecodeResult(receipts, summed(head))
 		wantError(t, name, err, store.ErrCorrupt)
 	}
-	if got, err := reprise.DecodeResult(reprise.Bytes(), summed("\xd0\x01\x01{")); err != nil || string(got) != "{" {
+	if got, err := job.DecodeResult(job.Bytes(), summed("\xd0\x01\x01{")); err != nil || string(got) != "{" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -100,11 +102,11 @@ func FuzzDecodeResult(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\xc8"))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		before := bytes.Clone(payload)
-		value, err := reprise.DecodeResult(reprise.NamedErrors(reprise.Bytes(), map[string]error{"sold-out": errSoldOut}), payload)
+		value, err := job.DecodeResult(job.NamedErrors(job.Bytes(), map[string]error{"sold-out": errSoldOut}), payload)
 		if !bytes.Equal(before, payload) {
 			t.Fatal("the payload was modified")
 		}
-		var kept *reprise.DoError
+		var kept *job.DoError
 		switch {
 		case errors.Is(err, store.ErrCorrupt):
 		case errors.As(err, &kept):
@@ -114,7 +116,7 @@ func FuzzDecodeResult(f *testing.F) {
 		case err != nil:
 			t.Fatalf("another error: %v", err)
 		default:
-			if again, err := reprise.EncodeResult(reprise.Bytes(), value, nil); err != nil || !bytes.Equal(again, payload) {
+			if again, err := job.EncodeResult(job.Bytes(), value, nil); err != nil || !bytes.Equal(again, payload) {
 				t.Fatalf("%x is encoded as %x (%v)", payload, again, err)
 			}
 		}
@@ -123,10 +125,11 @@ func FuzzDecodeResult(f *testing.F) {
 
 // A caller that changes its result changes no record.
 func TestBytesAreTheCallersOwn(t *testing.T) {
-	inTime(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		for range 3 {
-			got, err := reprise.Do(t.Context(), b.Engine, order("k"), reprise.Bytes(), func(context.Context) ([]byte, error) { return []byte("answer"), nil })
+			got, err := job.Do(t.Context(), b.Engine, order("k"), job.Bytes(), func(context.Context) ([]byte, error) { return []byte("answer"), nil })
 			if err != nil || string(got.Value) != "answer" {
 				t.Fatalf("%q, %v", got.Value, err)
 			}
@@ -174,33 +177,33 @@ func TestDoWithAResultThatCannotBeKept(t *testing.T) {
 		"decode fails": {decode: fails}, "decode panics": {decode: panics},
 		"too large": {size: store.MaxPayload - 6},
 	} {
-		for _, leave := range []error{nil, reprise.Keep(errSoldOut)} {
-			inTimeNamed(t, name+" with error "+errText(leave), func(t *testing.T) {
+		for _, leave := range []error{nil, job.Keep(errSoldOut)} {
+			inTime(t, name+" with error "+errText(leave), func(t *testing.T) {
 				d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 				d.codec = codec
 				fn := func(context.Context) error { return leave }
 				got, replayed, err := d.do(t.Context(), fn)
-				wantError(t, "the first run", err, reprise.ErrUnkept)
-				wantSettlement(t, err, reprise.Park, 0)
+				wantError(t, "the first run", err, job.ErrUnkept)
+				wantSettlement(t, err, job.Park, 0)
 				if leave == nil && got != (receipt{Number: 1, hidden: 1}) || replayed {
 					t.Errorf("%+v, replayed %v", got, replayed)
 				}
 				_, replayed, err = d.do(t.Context(), fn)
-				wantError(t, "a retry", err, reprise.ErrUnkept)
-				wantSettlement(t, err, reprise.Park, 0)
+				wantError(t, "a retry", err, job.ErrUnkept)
+				wantSettlement(t, err, job.Park, 0)
 				if !replayed {
 					t.Error("not replayed")
 				}
 				d.wantRuns(t, 1)
 			})
-			inTimeNamed(t, name+" with error "+errText(leave)+" in a transaction", func(t *testing.T) {
+			inTime(t, name+" with error "+errText(leave)+" in a transaction", func(t *testing.T) {
 				b, _ := setupTransacting(t)
 				d := newDoer(b, reprise.Recoverable)
 				d.codec, d.op.Transactional = codec, true
 				for n := range int64(2) {
 					_, replayed, err := d.do(t.Context(), func(context.Context) error { return leave })
-					wantError(t, "Do", err, reprise.ErrUnkept)
-					wantSettlement(t, err, reprise.Park, 0)
+					wantError(t, "Do", err, job.ErrUnkept)
+					wantSettlement(t, err, job.Park, 0)
 					if doError(t, err).Kept || replayed {
 						t.Error("it is kept")
 					}
@@ -218,30 +221,11 @@ func errText(err error) string {
 	return strings.ReplaceAll(err.Error(), " ", "-")
 }
 
-func TestFingerprintOfIsLayoutVersion1(t *testing.T) {
-	t.Parallel()
-	for want, parts := range map[string][]string{
-		"083d2116d4758d1a9dc6c7e141fef03572ca6ecaec51f8620db49fd26ce74509": nil,
-		"03327ab8056c72a6b573c1166c758788574e840344563156ffd445a5744a38ce": {"key-1", "", `{"amount":5}`},
-	} {
-		var list [][]byte
-		for _, p := range parts {
-			list = append(list, []byte(p))
-		}
-		if got := store.FingerprintOf(list...); hex.EncodeToString(got[:]) != want {
-			t.Errorf("%q: %x, want %s", parts, got, want)
-		}
-	}
-	if store.FingerprintOf([]byte("ab")) == store.FingerprintOf([]byte("a"), []byte("b")) {
-		t.Error("bytes that move from one part to the next make no difference")
-	}
-}
-
 // A name that is cut short, or written in another way than EncodeError writes it, is
 // refused; the text may be empty.
 func TestNamedErrorsReadWhatTheyWrote(t *testing.T) {
 	t.Parallel()
-	codec, ok := reprise.NamedErrors[receipt](nil, map[string]error{"sold-out": errSoldOut, "away": errAway}).(reprise.ErrorCodec)
+	codec, ok := job.NamedErrors[receipt](nil, map[string]error{"sold-out": errSoldOut, "away": errAway}).(job.ErrorCodec)
 	if !ok {
 		t.Fatal("it is no ErrorCodec")
 	}
@@ -263,7 +247,7 @@ func TestNamedErrorsReadWhatTheyWrote(t *testing.T) {
 // An error says why, where there is a reason, and ends where there is none.
 func TestDoErrorEndsWithItsCause(t *testing.T) {
 	t.Parallel()
-	for want, e := range map[string]reprise.DoError{
+	for want, e := range map[string]job.DoError{
 		"reprise: the operation ran, and its result is unrecorded":                   {End: reprise.EndUnrecorded},
 		"reprise: the operation ran, and its result is unrecorded: the bank is away": {End: reprise.EndUnrecorded, Cause: errAway},
 		"reprise: the operation ran without protection":                              {Outcome: reprise.Unprotected},
@@ -281,26 +265,26 @@ func TestDoErrorEndsWithItsCause(t *testing.T) {
 func TestResultsAreKeptUpToTheLargestPayload(t *testing.T) {
 	t.Parallel()
 	value := make([]byte, store.MaxPayload-6)
-	payload, err := reprise.EncodeResult(reprise.Bytes(), value[1:], nil)
+	payload, err := job.EncodeResult(job.Bytes(), value[1:], nil)
 	if err != nil || len(payload) != store.MaxPayload {
 		t.Errorf("%d bytes are kept in %d: %v", len(value)-1, len(payload), err)
 	}
-	_, err = reprise.EncodeResult(reprise.Bytes(), value, nil)
-	if want := "it has 67108858 bytes, want 67108857 at most"; !errors.Is(err, reprise.ErrUnkept) || !strings.Contains(err.Error(), want) {
+	_, err = job.EncodeResult(job.Bytes(), value, nil)
+	if want := "it has 67108858 bytes, want 67108857 at most"; !errors.Is(err, job.ErrUnkept) || !strings.Contains(err.Error(), want) {
 		t.Errorf("a byte more: %v, want %s", err, want)
 	}
 }
 
 // forgetting is a codec that decodes every kept error as nil.
-type forgetting struct{ reprise.Codec[[]byte] }
+type forgetting struct{ job.Codec[[]byte] }
 
 func (forgetting) EncodeError(err error) ([]byte, error)      { return []byte(err.Error()), nil }
 func (forgetting) DecodeError([]byte) (kept error, err error) { return nil, nil }
 
 func TestKeptErrorThatACodecForgetsIsCorrupt(t *testing.T) {
 	t.Parallel()
-	payload := must(reprise.EncodeResult(reprise.Bytes(), nil, reprise.Keep(errSoldOut)))
-	if _, err := reprise.DecodeResult(forgetting{reprise.Bytes()}, payload); !errors.Is(err, store.ErrCorrupt) {
+	payload := must(job.EncodeResult(job.Bytes(), nil, job.Keep(errSoldOut)))
+	if _, err := job.DecodeResult(forgetting{job.Bytes()}, payload); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("%v, want ErrCorrupt", err)
 	}
 }

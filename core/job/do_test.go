@@ -1,4 +1,4 @@
-package reprise_test
+package job_test
 
 import (
 	"cmp"
@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -28,13 +31,13 @@ type receipt struct {
 }
 
 // receipts keeps receipts, and knows one error by its name.
-var receipts = reprise.NamedErrors[receipt](nil, map[string]error{"sold-out": errSoldOut})
+var receipts = job.NamedErrors[receipt](nil, map[string]error{"sold-out": errSoldOut})
 
 // doer calls Do with a function that counts its runs.
 type doer struct {
 	*bench
 	op    reprise.Operation
-	codec reprise.Codec[receipt]
+	codec job.Codec[receipt]
 	takes time.Duration // of a run
 	runs  atomic.Int64
 }
@@ -51,8 +54,8 @@ func (d *doer) do(ctx context.Context, fn func(context.Context) error) (receipt,
 	return done.Value, done.Replayed, err
 }
 
-func (d *doer) result(ctx context.Context, fn func(context.Context) error) (reprise.DoResult[receipt], error) {
-	return reprise.Do(ctx, d.Engine, d.op, d.codec, func(ctx context.Context) (receipt, error) {
+func (d *doer) result(ctx context.Context, fn func(context.Context) error) (job.DoResult[receipt], error) {
+	return job.Do(ctx, d.Engine, d.op, d.codec, func(ctx context.Context) (receipt, error) {
 		r := receipt{Number: int(d.runs.Add(1)), hidden: 1}
 		time.Sleep(d.takes)
 		return r, fn(ctx)
@@ -67,16 +70,16 @@ func (d *doer) wantRuns(t *testing.T, want int64) {
 	}
 }
 
-func wantSettlement(t *testing.T, err error, action reprise.Action, delay time.Duration) {
+func wantSettlement(t *testing.T, err error, action job.Action, delay time.Duration) {
 	t.Helper()
-	if got, after := reprise.SettlementOf(err); got != action || after != delay {
+	if got, after := job.SettlementOf(err); got != action || after != delay {
 		t.Errorf("%v settles as %v after %v, want %v after %v", err, got, after, action, delay)
 	}
 }
 
-func doError(t *testing.T, err error) *reprise.DoError {
+func doError(t *testing.T, err error) *job.DoError {
 	t.Helper()
-	var e *reprise.DoError
+	var e *job.DoError
 	if !errors.As(err, &e) {
 		t.Fatalf("error %v, want a DoError", err)
 	}
@@ -93,38 +96,38 @@ func TestDoKeepsOrReleases(t *testing.T) {
 		kept   bool
 		answer bool
 		is     error // in the first run and after it
-		action reprise.Action
+		action job.Action
 	}
 	both := []row{
-		{name: "a value", fn: succeed, kept: true, action: reprise.Ack},
+		{name: "a value", fn: succeed, kept: true, action: job.Ack},
 		{
-			name: "an answer", fn: func(context.Context) error { return reprise.Keep(fmt.Errorf("item 7: %w", errSoldOut)) },
-			kept: true, answer: true, is: errSoldOut, action: reprise.Ack,
+			name: "an answer", fn: func(context.Context) error { return job.Keep(fmt.Errorf("item 7: %w", errSoldOut)) },
+			kept: true, answer: true, is: errSoldOut, action: job.Ack,
 		},
 		{
-			name: "an answer within", fn: func(context.Context) error { return fmt.Errorf("item 7: %w", reprise.Keep(errSoldOut)) },
-			kept: true, answer: true, is: errSoldOut, action: reprise.Ack,
+			name: "an answer within", fn: func(context.Context) error { return fmt.Errorf("item 7: %w", job.Keep(errSoldOut)) },
+			kept: true, answer: true, is: errSoldOut, action: job.Ack,
 		},
 		{
-			name: "a joined answer", fn: func(context.Context) error { return errors.Join(errAway, reprise.Keep(errSoldOut)) },
-			kept: true, answer: true, is: errSoldOut, action: reprise.Ack,
+			name: "a joined answer", fn: func(context.Context) error { return errors.Join(errAway, job.Keep(errSoldOut)) },
+			kept: true, answer: true, is: errSoldOut, action: job.Ack,
 		},
-		{name: "retry", fn: func(context.Context) error { return reprise.Retry(errAway) }, is: errAway, action: reprise.Nack},
+		{name: "retry", fn: func(context.Context) error { return job.Retry(errAway) }, is: errAway, action: job.Nack},
 		{
-			name: "retry what would be an answer", fn: func(context.Context) error { return reprise.Retry(reprise.Keep(errAway)) },
-			is: errAway, action: reprise.Nack,
+			name: "retry what would be an answer", fn: func(context.Context) error { return job.Retry(job.Keep(errAway)) },
+			is: errAway, action: job.Nack,
 		},
 	}
 	for preset, rows := range map[reprise.Preset][]row{
 		reprise.Recoverable: append([]row{
-			{name: "another error", fn: func(context.Context) error { return errAway }, is: errAway, action: reprise.Nack},
+			{name: "another error", fn: func(context.Context) error { return errAway }, is: errAway, action: job.Nack},
 		}, both...),
 		reprise.AtMostOnce: append([]row{
-			{name: "another error", fn: func(context.Context) error { return errSoldOut }, kept: true, is: errSoldOut, action: reprise.Park},
+			{name: "another error", fn: func(context.Context) error { return errSoldOut }, kept: true, is: errSoldOut, action: job.Park},
 		}, both...),
 	} {
 		for _, r := range rows {
-			inTimeNamed(t, preset.String()+"/"+r.name, func(t *testing.T) {
+			inTime(t, preset.String()+"/"+r.name, func(t *testing.T) {
 				d := newDoer(setup(t, reprise.Config{}), preset)
 				var first error
 				for n := range 3 {
@@ -166,7 +169,7 @@ func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
 		"goexit": func(context.Context) error { runtime.Goexit(); return nil },
 	} {
 		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
-			inTimeNamed(t, name+"/"+preset.String(), func(t *testing.T) {
+			inTime(t, name+"/"+preset.String(), func(t *testing.T) {
 				d := newDoer(setup(t, reprise.Config{}), preset)
 				left := make(chan any, 1)
 				go func() {
@@ -183,8 +186,8 @@ func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
 					}
 					return
 				}
-				wantError(t, "the next call", err, reprise.ErrPanicked)
-				wantSettlement(t, err, reprise.Park, 0)
+				wantError(t, "the next call", err, job.ErrPanicked)
+				wantSettlement(t, err, job.Park, 0)
 				if e := doError(t, err); !replayed || !e.Kept || e.Answer {
 					t.Errorf("%+v, replayed %v", e, replayed)
 				}
@@ -197,7 +200,7 @@ func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
 func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 	unavailable := func(err error) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
-			away(d.bench, err)
+			d.away(err)
 		}
 	}
 	lapse := func(_ context.Context, d *doer) {
@@ -224,42 +227,42 @@ func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 		arrange func(context.Context, *doer)
 		is      error
 		outcome reprise.Outcome
-		action  reprise.Action
+		action  job.Action
 		delay   time.Duration
 	}{
-		{"running elsewhere", running(7 * time.Second), nil, reprise.InProgress, reprise.Nack, 7 * time.Second},
-		{"running for nobody knows how long", running(0), nil, reprise.InProgress, reprise.Nack, time.Second},
-		{"lapsed", lapse, nil, reprise.Lapsed, reprise.Park, 0},
+		{"running elsewhere", running(7 * time.Second), nil, reprise.InProgress, job.Nack, 7 * time.Second},
+		{"running for nobody knows how long", running(0), nil, reprise.InProgress, job.Nack, time.Second},
+		{"lapsed", lapse, nil, reprise.Lapsed, job.Park, 0},
 		{"another message", func(ctx context.Context, d *doer) {
 			other := d.op
 			other.Fingerprint[0]++
-			_, _ = reprise.Do(ctx, d.Engine, other, nil, func(context.Context) (int, error) { return 1, nil })
-		}, nil, reprise.Mismatch, reprise.Park, 0},
+			_, _ = job.Do(ctx, d.Engine, other, nil, func(context.Context) (int, error) { return 1, nil })
+		}, nil, reprise.Mismatch, job.Park, 0},
 		{"ended long ago", func(ctx context.Context, d *doer) {
 			d.op.Horizon = time.Hour
-			_, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (receipt, error) { return receipt{}, nil })
+			_, _ = job.Do(ctx, d.Engine, d.op, nil, func(context.Context) (receipt, error) { return receipt{}, nil })
 			time.Sleep(retention)
-		}, nil, reprise.Expired, reprise.Ack, 0},
-		{"unreachable", unavailable(store.ErrUnavailable), store.ErrUnavailable, reprise.Unavailable, reprise.Nack, 2 * time.Second},
-		{"unknown", unavailable(store.ErrUnknown), store.ErrUnknown, reprise.Unavailable, reprise.Nack, 2 * time.Second},
-		{"not replicated", unavailable(store.ErrNotReplicated), store.ErrNotReplicated, reprise.Unavailable, reprise.Nack, 2 * time.Second},
-		{"full", unavailable(store.ErrFull), store.ErrFull, reprise.Unavailable, reprise.Nack, 2 * time.Second},
-		{"misconfigured", unavailable(store.ErrMisconfigured), store.ErrMisconfigured, reprise.Unavailable, reprise.Nack, 2 * time.Second},
-		{"closed", func(ctx context.Context, d *doer) { _ = d.Close(ctx) }, store.ErrClosed, reprise.Unavailable, reprise.Nack, 2 * time.Second},
-		{"an unreadable record", unavailable(store.ErrCorrupt), store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
-		{"no payload", payload(""), store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
-		{"a payload of a guard", payload("\x01\x00\x00\xc8\x00\x00"), store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
+		}, nil, reprise.Expired, job.Ack, 0},
+		{"unreachable", unavailable(store.ErrUnavailable), store.ErrUnavailable, reprise.Unavailable, job.Nack, 2 * time.Second},
+		{"unknown", unavailable(store.ErrUnknown), store.ErrUnknown, reprise.Unavailable, job.Nack, 2 * time.Second},
+		{"not replicated", unavailable(store.ErrNotReplicated), store.ErrNotReplicated, reprise.Unavailable, job.Nack, 2 * time.Second},
+		{"full", unavailable(store.ErrFull), store.ErrFull, reprise.Unavailable, job.Nack, 2 * time.Second},
+		{"misconfigured", unavailable(store.ErrMisconfigured), store.ErrMisconfigured, reprise.Unavailable, job.Nack, 2 * time.Second},
+		{"closed", func(ctx context.Context, d *doer) { _ = d.Close(ctx) }, store.ErrClosed, reprise.Unavailable, job.Nack, 2 * time.Second},
+		{"an unreadable record", unavailable(store.ErrCorrupt), store.ErrCorrupt, reprise.Corrupt, job.Park, 0},
+		{"no payload", payload(""), store.ErrCorrupt, reprise.Corrupt, job.Park, 0},
+		{"a payload of a guard", payload("\x01\x00\x00\xc8\x00\x00"), store.ErrCorrupt, reprise.Corrupt, job.Park, 0},
 		{"another type", func(ctx context.Context, d *doer) {
-			_, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (string, error) { return "text", nil })
-		}, store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
-		{"no key", func(_ context.Context, d *doer) { d.op.Key = "" }, store.ErrInvalid, reprise.KeyMissing, reprise.Park, 0},
-		{"no scope", func(_ context.Context, d *doer) { d.op.Scope = "" }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
-		{"neither", func(_ context.Context, d *doer) { d.op.Scope, d.op.Key = "", "" }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
-		{"a retention out of range", func(_ context.Context, d *doer) { d.op.Retention = 11 * 365 * 24 * time.Hour }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
-		{"a horizon out of range, and no key", func(_ context.Context, d *doer) { d.op.Horizon, d.op.Key = -1, "" }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
-		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
+			_, _ = job.Do(ctx, d.Engine, d.op, nil, func(context.Context) (string, error) { return "text", nil })
+		}, store.ErrCorrupt, reprise.Corrupt, job.Park, 0},
+		{"no key", func(_ context.Context, d *doer) { d.op.Key = "" }, store.ErrInvalid, reprise.KeyMissing, job.Park, 0},
+		{"no scope", func(_ context.Context, d *doer) { d.op.Scope = "" }, store.ErrInvalid, reprise.Failed, job.Nack, 0},
+		{"neither", func(_ context.Context, d *doer) { d.op.Scope, d.op.Key = "", "" }, store.ErrInvalid, reprise.Failed, job.Nack, 0},
+		{"a retention out of range", func(_ context.Context, d *doer) { d.op.Retention = 11 * 365 * 24 * time.Hour }, store.ErrInvalid, reprise.Failed, job.Nack, 0},
+		{"a horizon out of range, and no key", func(_ context.Context, d *doer) { d.op.Horizon, d.op.Key = -1, "" }, store.ErrInvalid, reprise.Failed, job.Nack, 0},
+		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, store.ErrInvalid, reprise.Failed, job.Nack, 0},
 	} {
-		inTimeNamed(t, r.name, func(t *testing.T) {
+		inTime(t, r.name, func(t *testing.T) {
 			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 			r.arrange(t.Context(), d)
 			counted := d.Stats().Outcomes[r.outcome]
@@ -288,7 +291,7 @@ func (*decoder) Decode([]byte) (string, error) { return "", nil }
 
 // The ends of the completion, for each result of fn.
 func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
-	answer := func(context.Context) error { return reprise.Keep(errSoldOut) }
+	answer := func(context.Context) error { return job.Keep(errSoldOut) }
 	failure := func(context.Context) error { return errSoldOut }
 	refuse := func(err error) func(*doer) {
 		return func(d *doer) {
@@ -311,7 +314,7 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 		}
 	}
 	kept := func(value receipt, err error) store.ClaimResult {
-		payload, failed := reprise.EncodeResult(receipts, value, err)
+		payload, failed := job.EncodeResult(receipts, value, err)
 		if failed != nil {
 			t.Fatal(failed)
 		}
@@ -328,34 +331,34 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 		number   int // of the receipt that is returned
 		replayed bool
 		is       error // nil: no error
-		action   reprise.Action
+		action   job.Action
 		delay    time.Duration
 	}{
-		{"value/recorded", func(*doer) {}, succeed, 0, reprise.EndRecorded, 1, false, nil, reprise.Ack, 0},
-		{"answer/recorded", func(*doer) {}, answer, reprise.EndRecorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Ack, 0},
-		{"failure/recorded", func(*doer) {}, failure, reprise.EndRecorded, reprise.EndRecorded, 0, false, errSoldOut, reprise.Park, 0},
+		{"value/recorded", func(*doer) {}, succeed, 0, reprise.EndRecorded, 1, false, nil, job.Ack, 0},
+		{"answer/recorded", func(*doer) {}, answer, reprise.EndRecorded, reprise.EndRecorded, 0, false, errSoldOut, job.Ack, 0},
+		{"failure/recorded", func(*doer) {}, failure, reprise.EndRecorded, reprise.EndRecorded, 0, false, errSoldOut, job.Park, 0},
 
-		{"value/unrecorded", refuse(store.ErrCorrupt), succeed, reprise.EndUnrecorded, reprise.EndUnrecorded, 1, false, store.ErrCorrupt, reprise.Ack, 0},
-		{"answer/unrecorded", refuse(store.ErrClosed), answer, reprise.EndUnrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Ack, 0},
-		{"failure/unrecorded", refuse(store.ErrClosed), failure, reprise.EndUnrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, reprise.Park, 0},
-		{"value/dropped later", refuse(store.ErrUnavailable), succeed, reprise.EndUnrecorded, reprise.EndDropped, 1, false, store.ErrUnavailable, reprise.Ack, 0},
-		{"value/the key is another's", lost(store.ClaimResult{Outcome: store.Mismatch}), succeed, reprise.EndUnrecorded, reprise.EndUnrecorded, 1, false, store.ErrLeaseLost, reprise.Ack, 0},
+		{"value/unrecorded", refuse(store.ErrCorrupt), succeed, reprise.EndUnrecorded, reprise.EndUnrecorded, 1, false, store.ErrCorrupt, job.Ack, 0},
+		{"answer/unrecorded", refuse(store.ErrClosed), answer, reprise.EndUnrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, job.Ack, 0},
+		{"failure/unrecorded", refuse(store.ErrClosed), failure, reprise.EndUnrecorded, reprise.EndUnrecorded, 0, false, errSoldOut, job.Park, 0},
+		{"value/dropped later", refuse(store.ErrUnavailable), succeed, reprise.EndUnrecorded, reprise.EndDropped, 1, false, store.ErrUnavailable, job.Ack, 0},
+		{"value/the key is another's", lost(store.ClaimResult{Outcome: store.Mismatch}), succeed, reprise.EndUnrecorded, reprise.EndUnrecorded, 1, false, store.ErrLeaseLost, job.Ack, 0},
 
-		{"value/superseded by a value", lost(kept(receipt{Number: 9}, nil)), succeed, 0, reprise.EndSuperseded, 9, true, nil, reprise.Ack, 0},
-		{"answer/superseded by a value", lost(kept(receipt{Number: 9}, nil)), answer, 0, reprise.EndSuperseded, 9, true, nil, reprise.Ack, 0},
-		{"value/superseded by an answer", lost(kept(receipt{}, reprise.Keep(errSoldOut))), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Ack, 0},
-		{"value/superseded by a failure", lost(kept(receipt{}, errSoldOut)), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Park, 0},
-		{"value/superseded by garbage", lost(store.ClaimResult{Outcome: store.Completed}), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, false, store.ErrCorrupt, reprise.Park, 0},
+		{"value/superseded by a value", lost(kept(receipt{Number: 9}, nil)), succeed, 0, reprise.EndSuperseded, 9, true, nil, job.Ack, 0},
+		{"answer/superseded by a value", lost(kept(receipt{Number: 9}, nil)), answer, 0, reprise.EndSuperseded, 9, true, nil, job.Ack, 0},
+		{"value/superseded by an answer", lost(kept(receipt{}, job.Keep(errSoldOut))), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, true, errSoldOut, job.Ack, 0},
+		{"value/superseded by a failure", lost(kept(receipt{}, errSoldOut)), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, true, errSoldOut, job.Park, 0},
+		{"value/superseded by garbage", lost(store.ClaimResult{Outcome: store.Completed}), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, false, store.ErrCorrupt, job.Park, 0},
 
-		{"value/after MaxRun", outran, succeed, reprise.EndUnknown, reprise.EndUnknown, 1, false, reprise.ErrRunTooLong, reprise.Ack, 0},
-		{"answer/after MaxRun", outran, answer, reprise.EndUnknown, reprise.EndUnknown, 0, false, errSoldOut, reprise.Ack, 0},
-		{"failure/after MaxRun", outran, failure, reprise.EndUnknown, reprise.EndUnknown, 0, false, errSoldOut, reprise.Park, 0},
+		{"value/after MaxRun", outran, succeed, reprise.EndUnknown, reprise.EndUnknown, 1, false, reprise.ErrRunTooLong, job.Ack, 0},
+		{"answer/after MaxRun", outran, answer, reprise.EndUnknown, reprise.EndUnknown, 0, false, errSoldOut, job.Ack, 0},
+		{"failure/after MaxRun", outran, failure, reprise.EndUnknown, reprise.EndUnknown, 0, false, errSoldOut, job.Park, 0},
 
-		{"value/contested", lost(store.ClaimResult{Outcome: store.InProgress}), succeed, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
-		{"answer/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), answer, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
-		{"failure/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), failure, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
+		{"value/contested", lost(store.ClaimResult{Outcome: store.InProgress}), succeed, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, job.Nack, second},
+		{"answer/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), answer, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, job.Nack, second},
+		{"failure/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), failure, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, job.Nack, second},
 	} {
-		inTimeNamed(t, r.name, func(t *testing.T) {
+		inTime(t, r.name, func(t *testing.T) {
 			preset := reprise.Recoverable
 			if strings.HasPrefix(r.name, "failure/") {
 				preset = reprise.AtMostOnce
@@ -395,13 +398,14 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 
 // A release that is not confirmed is still a release to its caller.
 func TestDoReleaseThatFails(t *testing.T) {
-	inTime(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 		d.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 		_, _, err := d.do(t.Context(), func(context.Context) error { return errAway })
 		wantError(t, "Do", err, errAway)
 		wantError(t, "its cause", doError(t, err).Cause, store.ErrUnavailable)
-		wantSettlement(t, err, reprise.Nack, 0)
+		wantSettlement(t, err, job.Nack, 0)
 		d.store.heal()
 		time.Sleep(lease)
 		if got, replayed, err := d.do(t.Context(), succeed); err != nil || replayed || got.Number != 2 {
@@ -413,7 +417,8 @@ func TestDoReleaseThatFails(t *testing.T) {
 // A release that comes after the record says that the outcome is unknown releases
 // nothing.
 func TestDoReleaseThatComesTooLate(t *testing.T) {
-	inTime(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{MaxRun: maxRun}), reprise.Recoverable)
 		_, _, err := d.do(t.Context(), func(ctx context.Context) error {
 			time.Sleep(maxRun + 2*lease)
@@ -423,8 +428,8 @@ func TestDoReleaseThatComesTooLate(t *testing.T) {
 			t.Errorf("ended as %v, want %v", e.End, reprise.EndUnknown)
 		}
 		wantError(t, "Do", err, reprise.ErrRunTooLong)
-		wantSettlement(t, err, reprise.Park, 0)
-		d.wantUnknown(t, d.op, overran)
+		wantSettlement(t, err, job.Park, 0)
+		d.wantUnknown(t, d.op, "ran longer than MaxRun")
 	})
 }
 
@@ -433,23 +438,24 @@ func TestDoWithoutProtection(t *testing.T) {
 		name   string
 		err    error
 		status reprise.AttemptEnd
-		action reprise.Action
+		action job.Action
 	}{
-		{"a value", nil, reprise.EndUnrecorded, reprise.Ack},
-		{"an answer", reprise.Keep(errSoldOut), reprise.EndUnrecorded, reprise.Ack},
-		{"an error", errSoldOut, 0, reprise.Nack},
+		{"a value", nil, reprise.EndUnrecorded, job.Ack},
+		{"an answer", job.Keep(errSoldOut), reprise.EndUnrecorded, job.Ack},
+		{"an error", errSoldOut, 0, job.Nack},
+		{"an unknown outcome", job.Unknown(errSoldOut), reprise.EndUnrecorded, job.Park},
 	} {
-		inTimeNamed(t, r.name, func(t *testing.T) {
+		inTime(t, r.name, func(t *testing.T) {
 			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 			d.op.FailOpen = true
-			away(d.bench, store.ErrUnavailable)
+			d.away(store.ErrUnavailable)
 			got, err := d.result(t.Context(), func(context.Context) error { return r.err })
 			wantSettlement(t, err, r.action, 0)
 			if r.err == nil && (err != nil || got.Value != (receipt{Number: 1})) || r.err != nil && !errors.Is(err, errSoldOut) {
 				t.Errorf("%+v, %v", got, err)
 			}
 			e := doError(t, cmp.Or(err, got.Unrecorded))
-			if e.Outcome != reprise.Unprotected || e.End != r.status || got.Replayed {
+			if e.Outcome != reprise.Unprotected || e.End != r.status || e.Kept != (err != nil && r.action == job.Ack) || got.Replayed {
 				t.Errorf("%+v, replayed %v", e, got.Replayed)
 			}
 			wantError(t, "the cause", e.Cause, store.ErrUnavailable)
@@ -459,67 +465,76 @@ func TestDoWithoutProtection(t *testing.T) {
 
 func TestDoNeedsAnEngineAndAFunction(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, memstore.New(), nil, reprise.Config{})
+	e := newEngine(t, memstore.New(), reprise.Config{})
 	fn := func(context.Context) (int, error) { return 1, nil }
-	_, err := reprise.Do(t.Context(), nil, order("k"), nil, fn)
+	_, err := job.Do(t.Context(), nil, order("k"), nil, fn)
 	wantError(t, "no engine", err, store.ErrInvalid)
-	wantSettlement(t, err, reprise.Nack, 0)
-	_, err = reprise.Do[int](t.Context(), e, order("k"), nil, nil)
+	wantSettlement(t, err, job.Nack, 0)
+	_, err = job.Do[int](t.Context(), e, order("k"), nil, nil)
 	wantError(t, "no function", err, store.ErrInvalid)
-	if reprise.Keep(nil) != nil || reprise.Retry(nil) != nil {
+	if job.Keep(nil) != nil || job.Retry(nil) != nil {
 		t.Error("no error is an error")
 	}
-	wantSettlement(t, nil, reprise.Ack, 0)
-	wantSettlement(t, errAway, reprise.Nack, 0)
-	if got := fmt.Sprint(reprise.Ack, reprise.Nack, reprise.Park, reprise.Action(0)); got != "ack nack park invalid(0)" {
+	wantSettlement(t, nil, job.Ack, 0)
+	wantSettlement(t, errAway, job.Nack, 0)
+	if got := fmt.Sprint(job.Ack, job.Nack, job.Park, job.Action(0)); got != "ack nack park invalid(0)" {
 		t.Error(got)
 	}
 }
 
-// It would wait for itself until its patience ends.
-func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
-	for name, inside := range map[string]func(ctx context.Context, e *reprise.Engine, again func(context.Context)) error{
-		"at once": func(ctx context.Context, _ *reprise.Engine, again func(context.Context)) error {
-			again(ctx)
-			return nil
-		},
-		"inside of another operation": func(ctx context.Context, e *reprise.Engine, again func(context.Context)) error {
-			_, err := reprise.Do(ctx, e, order("other"), nil, func(ctx context.Context) (string, error) {
-				again(ctx)
-				return "other", nil
-			})
-			return err
-		},
+// Do commits a value with its effects, and keeps an error without them.
+func TestDoInATransaction(t *testing.T) {
+	for _, r := range []struct {
+		name   string
+		fails  error // the commit
+		err    error // of fn
+		end    reprise.AttemptEnd
+		is     error
+		action job.Action
+		delay  time.Duration
+		calls  []string
+	}{
+		{"committed", nil, nil, reprise.EndRecorded, nil, job.Ack, 0, []string{"close", "commit"}},
+		{"answer", nil, job.Keep(errSoldOut), reprise.EndRecorded, errSoldOut, job.Ack, 0, []string{"close", "rollback"}},
+		{"rolled back", store.ErrNotApplied, nil, reprise.EndNotApplied, store.ErrNotApplied, job.Nack, time.Second, []string{"close", "commit"}},
+		{"undecided", store.ErrUnknown, nil, reprise.EndUndecided, store.ErrUnknown, job.Nack, 2 * time.Second, []string{"close", "commit"}},
 	} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			unrenewed(b)
-			op := wait(order("k"), time.Hour)
-			got, err := reprise.Do(t.Context(), b.Engine, op, nil, func(ctx context.Context) (string, error) {
-				again := func(ctx context.Context) {
-					for range 2 {
-						start := time.Now()
-						_, err := reprise.Do(ctx, b.Engine, op, nil, func(context.Context) (string, error) { return "", errors.New("ran inside of itself") })
-						var failed *reprise.DoError
-						if took := time.Since(start); took > 0 || !errors.As(err, &failed) || failed.Outcome != reprise.InProgress {
-							t.Errorf("%v after %v, want in-progress at once", err, took)
-						}
-						time.Sleep(2 * lease) // its lease is lost
-					}
-				}
-				if err := inside(ctx, b.Engine, again); err != nil {
-					t.Error(err)
-				}
-				_, err := reprise.Do(ctx, b.Engine, changed(op), nil, func(context.Context) (string, error) { return "", nil })
-				var failed *reprise.DoError
-				if !errors.As(err, &failed) || failed.Outcome != reprise.Mismatch {
-					t.Errorf("another request with its key: %v, want mismatch", err)
-				}
-				return "answer", nil
-			})
-			if got.Value != "answer" || err != nil {
-				t.Errorf("%+v, %v", got, err)
+		inTime(t, r.name, func(t *testing.T) {
+			b, st := setupTransacting(t)
+			st.fails = r.fails
+			d := newDoer(b, reprise.Recoverable)
+			d.op.Transactional = true
+			_, _, err := d.do(t.Context(), func(context.Context) error { return r.err })
+			wantError(t, "Do", err, r.is)
+			wantSettlement(t, err, r.action, r.delay)
+			if !slices.Equal(st.calls, r.calls) {
+				t.Errorf("the transaction was called %v, want %v", st.calls, r.calls)
 			}
+			if s := d.Stats(); s.Ends[r.end] != 1 {
+				t.Errorf("ended as %v, want %v", s.Ends, r.end)
+			}
+		})
+	}
+}
+
+func TestDoUnknown(t *testing.T) {
+	unknown := func(context.Context) error { return fmt.Errorf("pay: %w", job.Unknown(errAway)) }
+	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+		inTime(t, preset.String(), func(t *testing.T) {
+			d := newDoer(setup(t, reprise.Config{}), preset)
+			got, replayed, err := d.do(t.Context(), unknown)
+			if e := doError(t, err); got.Number != 0 || replayed || e.Outcome != reprise.Claimed || e.End != reprise.EndUnknown || e.Kept || e.Cause != nil {
+				t.Fatalf("%+v %v %+v", got, replayed, e)
+			}
+			wantError(t, "Do", err, errAway)
+			wantSettlement(t, err, job.Park, 0)
+			d.wantUnknown(t, d.op, "pay: the bank is away")
+			_, _, err = d.do(t.Context(), unknown)
+			if e := doError(t, err); e.Outcome != reprise.Lapsed {
+				t.Fatalf("a later call: %+v", e)
+			}
+			wantSettlement(t, err, job.Park, 0)
+			d.wantRuns(t, 1)
 		})
 	}
 }

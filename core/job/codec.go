@@ -1,4 +1,4 @@
-package reprise
+package job
 
 import (
 	"encoding/binary"
@@ -54,7 +54,7 @@ func (bytesCodec) Decode(data []byte) ([]byte, error) { return append([]byte{}, 
 // NamedErrors returns codec, or that of JSON for nil, as an [ErrorCodec] that knows
 // some errors by name:
 //
-//	codec := reprise.NamedErrors[Receipt](nil, map[string]error{"sold-out": ErrSoldOut})
+//	codec := job.NamedErrors[Receipt](nil, map[string]error{"sold-out": ErrSoldOut})
 //
 // An error for which [errors.Is] finds ErrSoldOut is kept as this name and its text. A
 // retry gets an error with that text, for which errors.Is finds ErrSoldOut again. Of

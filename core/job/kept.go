@@ -1,4 +1,4 @@
-package reprise
+package job
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"strconv"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -139,7 +140,7 @@ func (r *result[T]) replayError() error {
 	if r.err == nil {
 		return nil
 	}
-	return &DoError{Outcome: Replayed, Kept: true, Answer: r.kind == keptAnswer, Err: r.err}
+	return &DoError{Outcome: reprise.Replayed, Kept: true, Answer: r.kind == keptAnswer, Err: r.err}
 }
 
 // encodeResult encodes the result of fn, and returns it as a retry reads it.

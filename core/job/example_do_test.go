@@ -1,4 +1,4 @@
-package reprise_test
+package job_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -20,7 +21,7 @@ type transfer struct {
 var errInsufficient = errors.New("insufficient funds")
 
 // transfers keeps a transfer as JSON, and one error by its name.
-var transfers = reprise.NamedErrors[transfer](nil, map[string]error{"insufficient": errInsufficient})
+var transfers = job.NamedErrors[transfer](nil, map[string]error{"insufficient": errInsufficient})
 
 // A message is worked off once, however often it is delivered.
 func ExampleDo() {
@@ -35,11 +36,11 @@ func ExampleDo() {
 			Scope: "transfers", // the consumer: another consumer of the same messages has another
 			Key:   id, Fingerprint: store.FingerprintOf([]byte(id), message),
 		}
-		done, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (transfer, error) {
+		done, err := job.Do(context.Background(), engine, op, nil, func(context.Context) (transfer, error) {
 			numbers++
 			return transfer{Number: numbers, Amount: len(message)}, nil
 		})
-		action, _ := reprise.SettlementOf(err)
+		action, _ := job.SettlementOf(err)
 		fmt.Println(done.Value, done.Replayed, err, action)
 	}
 	consume("message-1", []byte("five!"))
@@ -64,7 +65,7 @@ func ExampleDo_content() {
 	consume := func(message string) {
 		digest := store.FingerprintOf([]byte(message))
 		op := reprise.Operation{Scope: "transfers", Key: hex.EncodeToString(digest[:]), Retention: 10 * time.Minute}
-		run, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) {
+		run, err := job.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) {
 			runs++
 			return runs, nil
 		})
@@ -92,14 +93,14 @@ func ExampleKeep() {
 	}
 	try := func(outcome error) {
 		op := reprise.Operation{Scope: "transfers", Key: "message-1"}
-		done, err := reprise.Do(context.Background(), engine, op, transfers, func(context.Context) (transfer, error) {
+		done, err := job.Do(context.Background(), engine, op, transfers, func(context.Context) (transfer, error) {
 			return transfer{}, outcome
 		})
-		action, _ := reprise.SettlementOf(err)
+		action, _ := job.SettlementOf(err)
 		fmt.Println(err, errors.Is(err, errInsufficient), done.Replayed, action)
 	}
 	try(errors.New("the bank is away"))
-	try(reprise.Keep(fmt.Errorf("account 7: %w", errInsufficient)))
+	try(job.Keep(fmt.Errorf("account 7: %w", errInsufficient)))
 	try(nil)
 	// Output:
 	// the bank is away false false nack
@@ -109,14 +110,14 @@ func ExampleKeep() {
 
 // An operator resolves a lapsed operation of Do with a result of Do.
 func ExampleEncodeResult() {
-	payload, err := reprise.EncodeResult(transfers, transfer{Number: 7, Amount: 5}, nil)
+	payload, err := job.EncodeResult(transfers, transfer{Number: 7, Amount: 5}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(reprise.DescribeResult(payload))
-	fmt.Println(reprise.DecodeResult(transfers, payload))
-	raw, err := reprise.DecodeResult(reprise.Bytes(), payload)
+	fmt.Println(job.DescribeResult(payload))
+	fmt.Println(job.DecodeResult(transfers, payload))
+	raw, err := job.DecodeResult(job.Bytes(), payload)
 	fmt.Println(string(raw), err)
 	// Output:
 	// a value of 23 bytes
@@ -126,14 +127,14 @@ func ExampleEncodeResult() {
 
 // How a consumer settles its messages.
 func ExampleSettlementOf() {
-	running := &reprise.DoError{Outcome: reprise.InProgress, Remaining: 7e9}
+	running := &job.DoError{Outcome: reprise.InProgress, Remaining: 7e9}
 	for _, err := range []error{nil, running, errors.New("not of Do")} {
-		switch action, delay := reprise.SettlementOf(err); action {
-		case reprise.Ack:
+		switch action, delay := job.SettlementOf(err); action {
+		case job.Ack:
 			fmt.Println("acknowledge")
-		case reprise.Nack:
+		case job.Nack:
 			fmt.Println("deliver again after", delay)
-		case reprise.Park:
+		case job.Park:
 			fmt.Println("set aside:", err)
 		}
 	}

@@ -1,0 +1,176 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// The defaults of an engine, and the bound of those tests that exceed it.
+const (
+	lease     = 30 * time.Second
+	retention = 24 * time.Hour
+	maxRun    = time.Minute
+)
+
+// inTime runs body as a parallel test of this name, in a new bubble, where time passes
+// only when all goroutines wait.
+func inTime(t *testing.T, name string, body func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, body)
+	})
+}
+
+// bench is one process: an engine over a store that a test can interfere with.
+type bench struct {
+	*reprise.Engine
+	store *hooked
+}
+
+// setup makes a process over a new memory store, without abilities. It is closed at the
+// end of the test.
+func setup(t *testing.T, cfg reprise.Config) *bench {
+	t.Helper()
+	st := &hooked{Store: memstore.New()}
+	return &bench{newEngine(t, st, cfg), st}
+}
+
+// setupTransacting is setup over a store whose handlers are in a transaction.
+func setupTransacting(t *testing.T) (*bench, *transacting) {
+	t.Helper()
+	st := &transacting{hooked: &hooked{Store: memstore.New()}}
+	return &bench{newEngine(t, st, reprise.Config{}), st.hooked}, st
+}
+
+// newEngine makes an engine that is closed at the end of the test, and fails it if an
+// attempt did not end by then.
+func newEngine(t *testing.T, st store.Store, cfg reprise.Config) *reprise.Engine {
+	t.Helper()
+	cfg.Log = slog.New(slog.DiscardHandler)
+	e := must(reprise.New(st, cfg))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Hour)
+		defer cancel()
+		if err := e.Close(ctx); err != nil && !t.Failed() {
+			t.Errorf("at the end of the test: %v", err)
+		}
+		if s := e.Stats(); s.Running != 0 {
+			t.Errorf("attempts that began are %d more than those that ended: %v, %v", s.Running, s.Outcomes, s.Ends)
+		}
+	})
+	return e
+}
+
+func order(key string) reprise.Operation {
+	return reprise.Operation{Scope: "tenant", Key: key, Fingerprint: store.Fingerprint{1}}
+}
+
+// away makes claims fail with err.
+func (b *bench) away(err error) {
+	b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+		return store.ClaimResult{}, err
+	}
+}
+
+// wantUnknown fails the test unless the record of op says for this reason that its
+// outcome is unknown.
+func (b *bench) wantUnknown(t *testing.T, op reprise.Operation, reason string) {
+	t.Helper()
+	inspector, _ := store.As[store.Inspector](b.store.Store)
+	r := must(inspector.Inspect(t.Context(), store.DeriveID(op.Scope, op.Endpoint, op.Key)))
+	if r.State != store.StateUnknown || r.Reason != reason || !r.AtMostOnce {
+		t.Fatalf("the record is %+v, want unknown: %s", r, reason)
+	}
+}
+
+func wantError(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Fatalf("%s: error %v, want %v", what, got, want)
+	}
+}
+
+// hooked is a store whose operations a test replaces, until heal; those that it does not
+// replace are forwarded. It hides the abilities of the store inside.
+type hooked struct {
+	store.Store
+	healed     atomic.Bool
+	onClaim    func(context.Context, store.ClaimRequest) (store.ClaimResult, error)
+	onComplete func(context.Context, store.CompleteRequest) error
+	onRelease  func(context.Context, store.ID, store.Owner) error
+}
+
+func (h *hooked) heal() { h.healed.Store(true) }
+
+func (h *hooked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	if h.onClaim != nil {
+		return h.onClaim(ctx, r)
+	}
+	return h.Store.Claim(ctx, r)
+}
+
+func (h *hooked) Complete(ctx context.Context, r store.CompleteRequest) error {
+	if h.onComplete != nil {
+		return h.onComplete(ctx, r)
+	}
+	return h.Store.Complete(ctx, r)
+}
+
+func (h *hooked) Release(ctx context.Context, id store.ID, owner store.Owner) error {
+	if h.onRelease != nil && !h.healed.Load() {
+		return h.onRelease(ctx, id, owner)
+	}
+	return h.Store.Release(ctx, id, owner)
+}
+
+// transacting is a store whose handlers have begun a transaction.
+type transacting struct {
+	*hooked
+	fails error // of a commit
+	calls []string
+}
+
+func (*transacting) Transacts() error { return nil }
+
+func (s *transacting) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
+	return ctx, transaction{s}
+}
+
+type transaction struct{ of *transacting }
+
+func (tx transaction) Close() bool {
+	tx.of.calls = append(tx.of.calls, "close")
+	return true
+}
+
+func (tx transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
+	tx.of.calls = append(tx.of.calls, "commit")
+	if tx.of.fails != nil {
+		return tx.of.fails
+	}
+	return tx.of.Complete(ctx, r)
+}
+
+func (tx transaction) Rollback(context.Context) error {
+	tx.of.calls = append(tx.of.calls, "rollback")
+	return nil
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
