@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"path"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -89,8 +87,13 @@ func (h *Handler) Close(ctx context.Context) error {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	rt := h.current.Load()
-	p := rt.of(r)
 	resp := &response{ResponseWriter: w}
+	r = r.WithContext(context.WithValue(r.Context(), responseKey{}, resp))
+	r.Host = normalHost(r.Host)
+	p := rt.of(r)
+	if inDoubt(r) {
+		resp.Header().Set("Connection", "close")
+	}
 	defer func() { h.logAccess(r, p, resp, time.Since(began)) }()
 	defer h.running.Add(-1)
 	if h.running.Add(1) > int64(rt.maxRequests) {
@@ -98,7 +101,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(resp, "The proxy is at its limit of concurrent requests. The request was not sent; retry it later.", http.StatusServiceUnavailable)
 		return
 	}
-	p.ServeHTTP(resp, r.WithContext(context.WithValue(r.Context(), responseKey{}, resp)))
+	if detail := rt.doubt(r, p); detail != "" {
+		refuse(resp, detail)
+		return
+	}
+	p.ServeHTTP(resp, r)
 }
 
 // routes are a configuration in use.
@@ -107,6 +114,8 @@ type routes struct {
 	otherwise   *policy
 	transport   *http.Transport
 	maxRequests int
+	routed      bool     // there are routes, so that a path or a host decides about the policy
+	methods     []string // that some policy guards
 }
 
 // policy is the handler of a [Policy].
@@ -114,11 +123,13 @@ type policy struct {
 	http.Handler
 
 	name     string
-	replayed string // the field that marks a replay; empty: there are none
+	replayed string   // the field that marks a replay; empty: there are none
+	methods  []string // that are guarded; empty: none
+	fields   []string // of the header, that decide about the key, the scope and the fingerprint
 }
 
 func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, error) {
-	rt := &routes{mux: http.NewServeMux(), transport: newTransport(c), maxRequests: c.MaxRequests}
+	rt := &routes{mux: http.NewServeMux(), transport: newTransport(c), maxRequests: c.MaxRequests, routed: len(c.Routes) > 0}
 	names := map[string]bool{}
 	add := func(p Policy, name string) (*policy, error) {
 		if p.Name == "" {
@@ -132,6 +143,7 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 		if err != nil {
 			return nil, fmt.Errorf("proxy: policy %q: %w", p.Name, err)
 		}
+		rt.methods = append(rt.methods, made.methods...)
 		return made, nil
 	}
 	var err error
@@ -157,6 +169,13 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 
 // register adds a pattern. A ServeMux panics if it is invalid or conflicts with another.
 func register(mux *http.ServeMux, pattern string, p *policy) (err error) {
+	target := pattern
+	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
+		target = strings.TrimLeft(pattern[i:], " \t")
+	}
+	if i := strings.IndexByte(target, '/'); i >= 0 && (i > 0 && (!isHost(target[:i]) || target[:i] != normalHost(target[:i]) || strings.Contains(target[:i], ":")) || !normalPath(target[i:])) {
+		return fmt.Errorf("match has the pattern %q, which no request in normal form matches: write the host in lower case without a port or a dot at its end, and the path decoded, without empty segments, dots and any of \\ ; ? # %%", pattern)
+	}
 	defer func() {
 		if reason := recover(); reason != nil {
 			text, _, _ := strings.Cut(fmt.Sprint(reason), " (registered at ")
@@ -189,7 +208,7 @@ func newPolicy(engine *reprise.Engine, c *Config, p *Policy, transport http.Roun
 		aware = replayed
 	}
 	protected := reprisehttp.Middleware(guard, p.Scope.of)(unbounded(newForward(c, transport, aware, log)))
-	return &policy{bounded(protected, time.Duration(c.BodyTimeout)), p.Name, replayed}, nil
+	return &policy{bounded(protected, time.Duration(c.BodyTimeout)), p.Name, replayed, guard.Config().Methods, p.fields(len(c.Trusted) > 0)}, nil
 }
 
 // bounded bounds the time in which the guard reads the body of a request with a key. If
@@ -217,25 +236,9 @@ func unbounded(next http.Handler) http.Handler {
 	})
 }
 
-// dots decodes the dots of a path.
-var dots = strings.NewReplacer("%2e", ".", "%2E", ".")
-
-// of returns the policy of a request. Its clean path decides, because an upstream may
-// clean the path that it gets.
+// of returns the policy of a request.
 func (rt *routes) of(r *http.Request) *policy {
-	asked := *r
-	if escaped := r.URL.EscapedPath(); escaped != "" && escaped[0] == '/' {
-		clean := path.Clean(dots.Replace(escaped))
-		if strings.HasSuffix(escaped, "/") && clean != "/" {
-			clean += "/"
-		}
-		if decoded, err := url.PathUnescape(clean); err == nil && clean != escaped {
-			u := *r.URL
-			u.Path, u.RawPath = decoded, clean
-			asked.URL = &u
-		}
-	}
-	handler, _ := rt.mux.Handler(&asked)
+	handler, _ := rt.mux.Handler(r)
 	if p, ok := handler.(*policy); ok {
 		return p
 	}

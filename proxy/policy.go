@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -19,9 +20,10 @@ type Policy struct {
 	Name string `toml:"name"`
 
 	// Match lists patterns of [http.ServeMux], such as "POST /v1/orders" or
-	// "api.example.com/v1/orders/{id}"; the most specific one wins. Before the match, "//",
-	// "/./" and "/../" are removed from the path. The upstream gets the path as it came. A
-	// pattern with a method that Methods does not list is an error.
+	// "api.example.com/v1/orders/{id}"; the most specific one wins. A request of a method
+	// that some policy guards is refused if its path or host is not in normal form, because
+	// the upstream may then read another route in it. A pattern that is not in normal form,
+	// or has a method that Methods does not list, is an error.
 	Match []string `toml:"match"`
 
 	// Unkeyed lets every request pass untouched, with a key or without. Of the other fields
@@ -74,6 +76,24 @@ var fingerprints = map[string]protocol.Fingerprinter{
 	"": nil, "bytes": nil, "json": protocol.CanonicalJSON, "none": protocol.NoFingerprint,
 }
 
+// fields returns the canonical names of the fields that the policy decides by.
+func (p *Policy) fields(trusts bool) []string {
+	names := append(slices.Clone(p.Headers), p.FingerprintHeaders...)
+	if len(p.Headers) == 0 {
+		names = append(names, "Idempotency-Key")
+	}
+	if p.Scope.field != "" {
+		names = append(names, p.Scope.field)
+	}
+	if trusts {
+		names = append(names, forwardedHost)
+	}
+	for i, name := range names {
+		names[i] = http.CanonicalHeaderKey(name)
+	}
+	return names
+}
+
 // guard returns the guard of the policy over the engine.
 func (p *Policy) guard(engine *reprise.Engine, trusts bool) (*protocol.Guard, error) {
 	preset, known := presets[p.Preset]
@@ -87,9 +107,9 @@ func (p *Policy) guard(engine *reprise.Engine, trusts bool) (*protocol.Guard, er
 	// An upstream may serve several hosts, and a trusted peer may name the host. The host is
 	// not a part of the key, because a retry by another name of the same host would run
 	// again.
-	fields := append(slices.Clone(p.FingerprintHeaders), "Host")
+	compared := append(slices.Clone(p.FingerprintHeaders), "Host")
 	if trusts {
-		fields = append(fields, forwardedHost)
+		compared = append(compared, forwardedHost)
 	}
 	c := protocol.Config{
 		Name:        p.Name,
@@ -103,7 +123,7 @@ func (p *Policy) guard(engine *reprise.Engine, trusts bool) (*protocol.Guard, er
 		MaxAttempts: p.MaxAttempts,
 		FailOpen:    p.FailOpen,
 		Limits:      protocol.Limits{Key: p.MaxKey, RequestBody: p.MaxRequestBody, ResponseBody: p.MaxResponseBody},
-		Fingerprint: protocol.Fingerprinting{Func: fingerprint, Omit: p.FingerprintOmit, Headers: fields},
+		Fingerprint: protocol.Fingerprinting{Func: fingerprint, Omit: p.FingerprintOmit, Headers: compared},
 		Describe:    func(_ context.Context, r *protocol.Request) string { return r.Method + " " + r.Path },
 	}
 	if len(p.Headers) > 0 {

@@ -33,6 +33,7 @@ import (
 // A request with a key that has no such header, claim or certificate is refused with 403.
 type Scope struct {
 	notation string
+	field    string            // of the header, that it is made of; empty: none
 	of       reprisehttp.Scope // nil: not set
 }
 
@@ -55,7 +56,10 @@ var errNotation = errors.New("want one of header:NAME, unverified-claim:NAME, ce
 func (s *Scope) UnmarshalText(text []byte) error {
 	notation := string(text)
 	kind, name, named := strings.Cut(notation, ":")
-	var of reprisehttp.Scope
+	var (
+		of    reprisehttp.Scope
+		field string
+	)
 	switch {
 	case notation == "unscoped":
 		of = reprisehttp.Unscoped
@@ -63,14 +67,14 @@ func (s *Scope) UnmarshalText(text []byte) error {
 		of = ofCertificate
 	case !named || name == "" || strings.ContainsAny(name, " \t,"):
 	case kind+":" == headerPrefix && !strings.Contains(name, ":") && !strings.EqualFold(name, "Host"): // no header has the host
-		of = ofHeader(name)
+		of, field = ofHeader(name), name
 	case kind+":" == claimPrefix:
-		of = ofClaim(name)
+		of, field = ofClaim(name), "Authorization"
 	}
 	if of == nil {
 		return fmt.Errorf("the scope is %q, %w", notation, errNotation)
 	}
-	*s = Scope{notation, of}
+	*s = Scope{notation, field, of}
 	return nil
 }
 

@@ -50,16 +50,31 @@ var languages = map[string]func(tb testing.TB, s *service, dir string) []string{
 		need(tb, "python3")
 		return []string{"python3", filepath.Join("testdata", "upstreams", "python.py")}
 	},
-	"nginx": func(tb testing.TB, s *service, dir string) []string {
+	"nginx":      nginx("nginx.conf"),
+	"reads.conf": nginx("reads.conf"),
+	"reads.py": func(tb testing.TB, _ *service, _ string) []string {
+		tb.Helper()
+		need(tb, "python3")
+		return []string{"python3", filepath.Join("testdata", "upstreams", "reads.py")}
+	},
+	"reads.js": func(tb testing.TB, _ *service, _ string) []string {
+		tb.Helper()
+		need(tb, "node")
+		return []string{"node", filepath.Join("testdata", "upstreams", "reads.js")}
+	},
+}
+
+func nginx(name string) func(testing.TB, *service, string) []string {
+	return func(tb testing.TB, s *service, dir string) []string {
 		tb.Helper()
 		need(tb, "nginx")
-		text, err := os.ReadFile(filepath.Join("testdata", "upstreams", "nginx.conf"))
+		text, err := os.ReadFile(filepath.Join("testdata", "upstreams", name))
 		must(tb, err)
 		_, conf, _ := strings.Cut(string(text), "\n")
 		file := filepath.Join(dir, "nginx.conf")
 		must(tb, os.WriteFile(file, []byte(strings.NewReplacer("DIR", dir, "LISTEN", s.address, "EFFECTS", s.effects).Replace(conf)), 0o600))
 		return []string{"nginx", "-p", dir, "-c", file, "-e", "stderr"}
-	},
+	}
 }
 
 // need skips the test without a program, unless REPRISE_TEST_REQUIRE has it.

@@ -88,6 +88,9 @@ func warnings(config proxy.Config, verifiesCertificates bool) (texts []string) {
 	if !verifiesCertificates && scoped(func(s proxy.Scope) bool { return s.String() == byCertificate }) {
 		texts = append(texts, "no client has a verified certificate without --tls-client-ca: requests with a key get 403 where the scope is a certificate")
 	}
+	if !config.Default.Required && slices.ContainsFunc(config.Routes, func(p proxy.Policy) bool { return p.Required }) {
+		texts = append(texts, "a service may take /PAY or /pay/ for /pay: then the default policy, which requires no key, decides; set required in [default]")
+	}
 	return texts
 }
 
