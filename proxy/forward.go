@@ -137,6 +137,11 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 		r.Out.Header.Del("Expect") // the proxy has the body already, so the upstream need not ask for it
 	}
 	keep := isTrusted(r.In.RemoteAddr, trusted)
+	for name := range r.Out.Header {
+		if ofHop(name) && (!keep || strings.ContainsAny(name, otherSigns)) {
+			delete(r.Out.Header, name)
+		}
+	}
 	if keep {
 		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
 	}
@@ -149,6 +154,20 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 			r.Out.Header[name] = values
 		}
 	}
+}
+
+// hops are fields by which a proxy tells of the client, or of the request that it got. A
+// service may take the path from one of them.
+var hops = []string{"X-Real-IP", "X-Original-URL", "X-Rewrite-URL", "Forwarded"}
+
+const (
+	forwardedPrefix = "X-Forwarded-"
+	otherSigns      = "_.!#$%&'*+^`|~" // of names, that CGI takes for "-"
+)
+
+func ofHop(name string) bool {
+	return len(name) > len(forwardedPrefix) && folds(name[:len(forwardedPrefix)], forwardedPrefix) ||
+		slices.ContainsFunc(hops, func(hop string) bool { return folds(name, hop) })
 }
 
 func isTrusted(peer string, trusted []Prefix) bool {
