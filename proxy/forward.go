@@ -129,7 +129,7 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 	// bytes.
 	r.Out.URL.RawQuery = r.In.URL.RawQuery
 	// A tunnel to another protocol, such as h2c, would bypass the proxy.
-	if upgrade := r.Out.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
+	if upgrade := r.Out.Header.Get("Upgrade"); upgrade != "" && (r.Out.Method != http.MethodGet || !strings.EqualFold(upgrade, "websocket")) {
 		r.Out.Header.Del("Upgrade")
 		r.Out.Header.Del("Connection")
 	}

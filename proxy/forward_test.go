@@ -86,17 +86,19 @@ func TestExpectIsAnsweredByTheProxy(t *testing.T) {
 	}
 }
 
-// A client that speaks HTTP/2 through the proxy would bypass it.
+// A client that speaks HTTP/2 through the proxy would bypass it. A websocket begins with
+// GET: the response to an upgrade by another method would have a length.
 func TestOnlyWebsocketUpgradesPass(t *testing.T) {
 	t.Parallel()
 	b := setup(t, plain)
 	b.handle(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "upgrade %q, connection %q, settings %q", r.Header["Upgrade"], r.Header["Connection"], r.Header["Http2-Settings"]) //nolint:gosec // a test
 	})
-	for _, protocol := range []string{"h2c", "websocket, h2c", "TLS/1.0"} {
-		got := b.post("/orders", "", header("Connection", "Upgrade, HTTP2-Settings"), header("Upgrade", protocol), header("Http2-Settings", "AAMAAABk"))
+	for _, c := range [][2]string{{"GET", "h2c"}, {"GET", "websocket, h2c"}, {"GET", "TLS/1.0"}, {"POST", "websocket"}} {
+		method, protocol := c[0], c[1]
+		got := b.post("/orders", "", func(r *http.Request) { r.Method = method }, header("Connection", "Upgrade, HTTP2-Settings"), header("Upgrade", protocol), header("Http2-Settings", "AAMAAABk"))
 		if want := "upgrade [], connection [], settings []"; string(got.body) != want {
-			t.Errorf("%s: the upstream got %s %v, want %s", protocol, got.body, got.err, want)
+			t.Errorf("%s: the upstream got %s %v, want %s", c, got.body, got.err, want)
 		}
 	}
 }
