@@ -299,6 +299,27 @@ func serveJudged() {
 	os.Exit(1)
 }
 
+// restartable starts a judged service in a process of its own, and returns the URL of its
+// endpoint and the command that kills it and starts it again.
+func restartable(t *testing.T, records, lease string) (url, restart string) {
+	t.Helper()
+	pid, addr := filepath.Join(t.TempDir(), "pid"), servers.FreeAddr(t)
+	restart = fmt.Sprintf(`if kill -9 $(cat %[1]s); then for i in $(seq 100); do kill -0 $(cat %[1]s) || break; sleep 0.05; done; fi 2>/dev/null
+%[2]s='%[3]s' %[4]s=%[5]s %[6]s=%[7]s %[8]s & echo $! >%[1]s`, pid, judgedStore, records, judgedAddr, addr, judgedLease, lease, os.Args[0])
+	t.Cleanup(func() {
+		_ = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", "kill -9 $(cat "+pid+")").Run()
+	})
+	must(t, exec.CommandContext(t.Context(), "sh", "-c", restart).Run()) //nolint:gosec // a script of this test
+	await(t, "the service", func() bool {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	return "http://" + addr + "/t/op", restart
+}
+
 // The service is killed and started again while requests run.
 func TestJudgeSeesCrashes(t *testing.T) {
 	t.Parallel()
@@ -306,27 +327,34 @@ func TestJudgeSeesCrashes(t *testing.T) {
 	for name, c := range crashingServices {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pid, addr, records := filepath.Join(t.TempDir(), "pid"), servers.FreeAddr(t), "memory"
+			records := "memory"
 			if c.shared {
 				records = shared + labtest.RedisPrefix()
 			}
-			script := fmt.Sprintf(`if kill -9 $(cat %[1]s); then for i in $(seq 100); do kill -0 $(cat %[1]s) || break; sleep 0.05; done; fi 2>/dev/null
-%[2]s='%[3]s' %[4]s=%[5]s %[6]s=%[7]s %[8]s & echo $! >%[1]s`, pid, judgedStore, records, judgedAddr, addr, judgedLease, c.lease, os.Args[0])
-			t.Cleanup(func() {
-				_ = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", "kill -9 $(cat "+pid+")").Run()
-			})
-			must(t, exec.CommandContext(t.Context(), "sh", "-c", script).Run()) //nolint:gosec // a script of this test
-			await(t, "the service", func() bool {
-				conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
-				if err == nil {
-					_ = conn.Close()
-				}
-				return err == nil
-			})
-			j := judge(t, c.breaks, "http://"+addr+"/t/op", "--slow", "300ms", "--only", "crashes", "--restart", cmp.Or(c.restart, script))
+			endpoint, script := restartable(t, records, c.lease)
+			j := judge(t, c.breaks, endpoint, "--slow", "300ms", "--only", "crashes", "--restart", cmp.Or(c.restart, script))
 			if got := strings.Join(j.in("not shown"), " "); got != c.hides {
 				t.Errorf("not shown: %q, want %q", got, c.hides)
 			}
+		})
+	}
+}
+
+// An operation that ran twice, and an answer that belongs to another request, fail the
+// judgement in every profile, also where its document has only a should.
+func TestJudgeFailsForHarmInEveryProfile(t *testing.T) {
+	t.Parallel()
+	leaks := defect{outside: requests(func(r request) { r.Header.Set(adaptertest.TenantHeader, "all") })}
+	for _, profile := range []string{"draft-07", "reprise", "stripe", "acp"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			for code, d := range []defect{{}, leaks} {
+				base := judgedServer(t, memstore.New(), profilePolicies[profile].policy, d)
+				runProgram(t, nil, code, "judge", base+"/t/op", "--only", "scopes/independent", "--profile", profile,
+					"--scope", adaptertest.TenantHeader+": one", "--scope", adaptertest.TenantHeader+": two")
+			}
+			endpoint, restart := restartable(t, "memory", "2s")
+			runProgram(t, nil, 1, "judge", endpoint, "--only", "crashes/kept", "--profile", profile, "--restart", restart)
 		})
 	}
 }

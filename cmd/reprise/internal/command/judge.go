@@ -46,9 +46,10 @@ The requests are real: each run of the endpoint does its work. judge talks to
 loopback addresses only, unless --i-own-this says that the service is yours.
 
 A rule that judge could not check is listed as not shown, and does not count as
-passed. Exit code 0: no must of the profile is broken; 1: one is; 2: the command
-line is wrong, the endpoint cannot be judged, or the run ended early; 3: no server
-answers.`,
+passed. An operation that ran twice, or an answer that belongs to another request,
+breaks a must in every profile. Exit code 0: no must is broken; 1: one is; 2: the
+command line is wrong, the endpoint cannot be judged, or the run ended early; 3: no
+server answers.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.list {
 				return cobra.NoArgs(cmd, args)

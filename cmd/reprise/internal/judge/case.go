@@ -28,7 +28,8 @@ type Profile struct {
 
 // The profiles. In Draft a case is a must if the draft says MUST, or if the draft's
 // SHOULD is the purpose of the header: without it an operation runs twice, or a client
-// gets the answer to another request.
+// gets the answer to another request. Where a case shows just that, it counts as a must
+// in every profile.
 var (
 	Draft   = &Profile{Name: "draft-07", Title: "draft-ietf-httpapi-idempotency-key-header-07", column: 0, quoted: true}
 	Reprise = &Profile{Name: "reprise", Title: "the rules that Reprise serves", column: 1, quoted: true}

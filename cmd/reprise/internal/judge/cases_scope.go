@@ -35,8 +35,11 @@ var scopeCases = []Case{
 				c := e.post()
 				return c, e.byOther(c)
 			})
-			if !one.OK() || !two.OK() || !e.ran(one, two) {
+			switch {
+			case !one.OK() || !two.OK():
 				e.fail("the one is answered %v and the other %v, want two runs", one, two)
+			case !e.ran(one, two):
+				e.harm("both got the answer of one run: %v and %v", one, two)
 			}
 		},
 	},

@@ -58,7 +58,7 @@ const (
 // Result is how one case ended.
 type Result struct {
 	Case    *Case
-	Level   Level
+	Level   Level // of the profile, and Must if the case showed harm
 	State   State
 	Detail  string // the reason, unless it is met
 	Elapsed time.Duration
@@ -128,6 +128,9 @@ func Run(ctx context.Context, o *Options, progress func(done, all int, id string
 			began := time.Now()
 			v := (&env{options: o, facts: facts, ctx: bounded, shared: once}).judge(c)
 			result.State, result.Detail, result.Elapsed = v.state, v.detail, time.Since(began)
+			if v.harm {
+				result.Level = Must
+			}
 			if v.last {
 				report.Ended = v.detail
 			}
@@ -167,6 +170,7 @@ type verdict struct {
 	state  State
 	detail string
 	last   bool // the detail keeps the run from going on
+	harm   bool // an operation ran twice, or a request got the answer of another one
 }
 
 // judge runs one case.
@@ -190,13 +194,22 @@ func (e *env) fail(format string, args ...any) {
 	panic(verdict{state: NotMet, detail: fmt.Sprintf(format, args...)})
 }
 
+// harm ends the case: an operation ran twice, or a request got the answer of another one.
+// That is a must, whatever the level of the case.
+func (e *env) harm(format string, args ...any) {
+	panic(verdict{state: NotMet, detail: fmt.Sprintf(format, args...), harm: true})
+}
+
 // skip ends the case as not shown.
 func (e *env) skip(format string, args ...any) {
 	panic(verdict{state: NotShown, detail: fmt.Sprintf(format, args...)})
 }
 
 // ended ends the case and the run, whose time is over.
-func (e *env) ended() { panic(verdict{NotShown, context.Cause(e.ctx).Error(), true}) }
+func (e *env) ended() { e.stop(NotShown, context.Cause(e.ctx).Error()) }
+
+// stop ends the case and the run for a reason.
+func (e *env) stop(s State, why string) { panic(verdict{state: s, detail: why, last: true}) }
 
 // must ends the case if there is an error of the connection.
 func (e *env) must(err error) {
@@ -204,7 +217,7 @@ func (e *env) must(err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, wire.ErrLimit):
-		panic(verdict{NotShown, err.Error(), true})
+		e.stop(NotShown, err.Error())
 	case e.ctx.Err() != nil:
 		e.ended()
 	case errors.As(err, &unreachable):
@@ -213,7 +226,7 @@ func (e *env) must(err error) {
 			probe.Close()
 		}
 		if down != nil {
-			panic(verdict{NotMet, "the service stopped accepting connections: " + err.Error(), true})
+			e.stop(NotMet, "the service stopped accepting connections: "+err.Error())
 		}
 		e.fail("%v", err)
 	default:
