@@ -22,7 +22,6 @@ type env struct {
 	ctx     context.Context //nolint:containedctx // of the one case that env serves
 	shared  *shared
 
-	mu    sync.Mutex
 	conns []*wire.Conn
 	busy  sync.WaitGroup // reads of answers
 }
@@ -36,11 +35,9 @@ type shared struct {
 }
 
 func (e *env) close() {
-	e.mu.Lock()
 	for _, c := range e.conns {
 		c.Close()
 	}
-	e.mu.Unlock()
 	e.busy.Wait()
 }
 
@@ -92,20 +89,10 @@ func (e *env) slow(c wire.Call, d time.Duration) wire.Call {
 func (e *env) dial() *wire.Conn { return e.dialTo(e.options.URL) }
 
 func (e *env) dialTo(to *url.URL) *wire.Conn {
-	c, err := e.open(to)
-	e.must(err)
-	return c
-}
-
-func (e *env) open(to *url.URL) (*wire.Conn, error) {
 	c, err := e.options.Client.Dial(e.ctx, to)
-	if err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.must(err)
 	e.conns = append(e.conns, c)
-	return c, nil
+	return c
 }
 
 // try sends a request on a new connection; it is safe for concurrent use.
@@ -127,6 +114,17 @@ func (e *env) askAt(to *url.URL, c wire.Call) *wire.Answer {
 	if a.Status == http.StatusTooManyRequests && e.mark(a) == "" {
 		e.stop(NotShown, "the service limits the rate of requests")
 	}
+	return a
+}
+
+// answerTo sends a request on a new connection and returns the answer, nil if the service
+// ended the connection instead.
+func (e *env) answerTo(c wire.Call) *wire.Answer {
+	a, err := e.try(e.options.URL, c)
+	if wire.Closed(err) {
+		return nil
+	}
+	e.must(err)
 	return a
 }
 
@@ -242,12 +240,7 @@ func (e *env) refuses(c wire.Call, status int) *wire.Answer {
 // server below by any 4xx or by closing the connection.
 func (e *env) rejects(c wire.Call) {
 	e.counts(0, func() {
-		a, err := e.try(e.options.URL, c)
-		if wire.Closed(err) {
-			return
-		}
-		e.must(err)
-		if a.Status/100 != 4 || e.mark(a) != "" {
+		if a := e.answerTo(c); a != nil && (a.Status/100 != 4 || e.mark(a) != "") {
 			e.fail("%s is answered %v, want a 4xx", describe(c, e.options.Header), a)
 		}
 	})
