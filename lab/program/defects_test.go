@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
@@ -405,6 +406,18 @@ func repeats(change func(first, again answer)) layer {
 		}
 		firsts[key] = a
 	})
+}
+
+// limitRate refuses all requests after the first n.
+func limitRate(n int64) layer {
+	var seen atomic.Int64
+	return func(w http.ResponseWriter, r request, next http.Handler) {
+		if seen.Add(1) > n {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}
 }
 
 var oneAtATime sync.Mutex

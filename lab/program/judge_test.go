@@ -261,7 +261,7 @@ func TestJudgeShowsWhatItCan(t *testing.T) {
 	if got, want := j.in("not shown"), []string{"key/trailer", "presence/optional"}; !slices.Equal(got, want) {
 		t.Errorf("not shown: %q, want %q", got, want)
 	}
-	if j := judge(t, "", base+"/t/op", "--max-requests", "40"); j.Ended != "limit reached: 40 requests" {
+	if j := judge(t, "", judgedServer(t, memstore.New(), protocol.Config{}, defect{outside: limitRate(40)})+"/t/op"); j.Ended != "the service limits the rate of requests" {
 		t.Errorf("ended: %q", j.Ended)
 	}
 }
@@ -270,10 +270,10 @@ func TestJudgeSeesSeveralAddressesOfAService(t *testing.T) {
 	t.Parallel()
 	st := servedBy["redis"](t).store
 	one, two := judgedServer(t, st, protocol.Config{}, defect{}), judgedServer(t, st, protocol.Config{}, defect{})
-	if j := judge(t, "", one+"/t/op", "--also", two+"/t/op", "--only", severalAddresses); len(j.in("met")) != 1 {
+	if j := judge(t, "", one+"/t/op", two+"/t/op", "--only", severalAddresses); len(j.in("met")) != 1 {
 		t.Errorf("%+v", j)
 	}
-	judge(t, severalAddresses, one+"/t/op", "--also", judgedServer(t, memstore.New(), protocol.Config{}, defect{})+"/t/op", "--only", severalAddresses)
+	judge(t, severalAddresses, one+"/t/op", judgedServer(t, memstore.New(), protocol.Config{}, defect{})+"/t/op", "--only", severalAddresses)
 }
 
 // severalAddresses is the case that one server cannot show.

@@ -21,29 +21,31 @@ import (
 
 // judgeFlags are the flags of the command "judge", before they are parsed.
 type judgeFlags struct {
-	options              judge.Options
-	profile, executions  string
-	other, restart       string
-	also, fields, scopes []string
-	limits               wire.Limits
-	own, list            bool
+	options             judge.Options
+	profile, executions string
+	other, restart      string
+	fields, scopes      []string
+	own, list           bool
 }
 
 // judge is the command "judge".
 func (c *session) judge() *cobra.Command {
 	var f judgeFlags
 	cmd := &cobra.Command{
-		Use:   "judge URL",
+		Use:   "judge URL...",
 		Short: "Judge how a service in any language keeps the Idempotency-Key header",
 		Long: `judge sends requests to one endpoint of a running service, and says which rules of
 a profile its answers keep. It uses only HTTP: the service may be written in any
 language. The endpoint has to answer POST with a 2xx whose body differs from run
-to run, such as a new ID; https://github.com/reprise-go/reprise/blob/main/docs/guides/judge.md
-has one for Express, FastAPI, Rails, Spring and Gin. With an endpoint that follows
-programs, as described there, judge can check more rules.
+to run, such as a new ID, within ten seconds;
+https://github.com/reprise-go/reprise/blob/main/docs/guides/judge.md has one for
+Express, FastAPI, Rails, Spring and Gin. With an endpoint that follows programs, as
+described there, judge can check more rules. Further URLs are of the same endpoint at
+other addresses of the service.
 
-The requests are real: each run of the endpoint does its work. judge talks to
-loopback addresses only, unless --i-own-this says that the service is yours.
+The requests are real: each run of the endpoint does its work. judge sends at most
+5,000 requests and 512 MiB, to loopback addresses only, unless --i-own-this says that
+the service is yours.
 
 A rule that judge could not check is listed as not shown, and does not count as
 passed. An operation that ran twice, or an answer that belongs to another request,
@@ -54,7 +56,7 @@ server answers.`,
 			if f.list {
 				return cobra.NoArgs(cmd, args)
 			}
-			return cobra.ExactArgs(1)(cmd, args)
+			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.complete(args); err != nil {
@@ -77,22 +79,17 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.profile, "profile", judge.Reprise.Name, "the rules: "+profileNames())
 	flags.StringSliceVar(&o.Only, "only", nil, "judge these cases and groups only")
 	flags.BoolVar(&f.list, "list", false, "print the cases of the profile, and send nothing")
-	flags.StringVar(&o.Method, "method", "POST", "the `method` of the requests")
 	flags.StringVar(&o.Header, "key-header", "Idempotency-Key", "the `name` of the header field")
 	flags.StringArrayVar(&f.fields, "field", nil, "send this header field, `'Name: value'`, with each request; may be repeated")
 	flags.StringVar(&o.Body, "body", `{"judge":"a"}`, "the `text` of the requests' body")
 	flags.StringVar(&o.Another, "other-body", `{"judge":"b"}`, "a different `text` that the endpoint takes as well")
 	flags.StringArrayVar(&f.scopes, "scope", nil, "the header field, `'Name: value'`, that identifies a principal; pass it twice, for two principals")
-	flags.StringArrayVar(&f.also, "also", nil, "the `URL` of the endpoint at another address of the service; may be repeated")
 	flags.StringVar(&f.other, "other", "", "the `URL` of another endpoint of the service that takes the body")
 	flags.StringVar(&f.executions, "executions", "", "a `URL` that answers how often the endpoint ran")
 	flags.StringVar(&f.restart, "restart", "", "a shell `command` that kills the service and starts it again")
 	flags.DurationVar(&o.Retention, "retention", 0, "how long the service remembers a key; judge waits that long twice")
 	flags.BoolVar(&f.own, "i-own-this", false, "judge a service that is not on this machine")
 	flags.DurationVar(&o.MaxTime, "max-time", 10*time.Minute, "end after this time")
-	flags.IntVar(&f.limits.Requests, "max-requests", 5000, "send at most this many requests")
-	flags.Int64Var(&f.limits.Bytes, "max-bytes", 512<<20, "send and receive at most this many `bytes`")
-	flags.DurationVar(&f.limits.Timeout, "answer-timeout", 10*time.Second, "wait this long for an answer")
 	flags.DurationVar(&o.Slow, "slow", time.Second, "the length of a run that others overlap")
 	_ = flags.MarkHidden("slow") // for tests, whose services answer fast
 }
@@ -122,16 +119,14 @@ func (f *judgeFlags) complete(args []string) (err error) {
 	if f.list {
 		return nil
 	}
-	if o.URL, err = parseTarget("the argument", args[0]); err != nil {
-		return err
-	}
-	for _, raw := range f.also {
-		u, err := parseTarget("--also", raw)
+	for _, raw := range args {
+		u, err := parseTarget("the argument", raw)
 		if err != nil {
 			return err
 		}
 		o.Also = append(o.Also, u)
 	}
+	o.URL, o.Also = o.Also[0], o.Also[1:]
 	for flag, to := range map[string]struct {
 		raw    string
 		parsed **url.URL
@@ -168,19 +163,19 @@ func (f *judgeFlags) complete(args []string) (err error) {
 	if o.Body == o.Another {
 		return usage("--other-body is the same as --body")
 	}
-	if o.MaxTime <= 0 || f.limits.Requests <= 0 || f.limits.Bytes <= 0 || f.limits.Timeout <= 0 || o.Slow <= 0 || o.Retention < 0 {
-		return usage("--max-time, --max-requests, --max-bytes and --answer-timeout must be positive, and --retention not negative")
+	if o.MaxTime <= 0 || o.Slow <= 0 || o.Retention < 0 {
+		return usage("--max-time must be positive, and --retention not negative")
 	}
 	if f.restart != "" {
 		o.Restart = func(ctx context.Context) error {
 			return runCommand(ctx, f.restart)
 		}
 	}
-	if !isToken(o.Method) || !isToken(o.Header) {
-		return usage("--method and --key-header want one word of letters, digits and dashes")
+	if !isToken(o.Header) {
+		return usage("--key-header wants one word of letters, digits and dashes")
 	}
 	o.Parallel, o.Version = 16, built().Version
-	o.Client = &wire.Client{Guard: wire.Guard{Own: f.own}, Limits: f.limits}
+	o.Client = &wire.Client{Guard: wire.Guard{Own: f.own}, Limits: wire.Limits{Requests: 5000, Bytes: 512 << 20, Timeout: 10 * time.Second}}
 	return nil
 }
 

@@ -103,7 +103,7 @@ var reasons = map[need]string{
 	delay:         "the endpoint follows no program: it cannot be told to be slow",
 	abort:         "the endpoint follows no program: it cannot be told to break off",
 	principals:    "no two principals: pass --scope twice",
-	addresses:     "no second address of the service: --also",
+	addresses:     "no second address of the service: pass a second URL",
 	otherEndpoint: "no second endpoint: --other",
 	counter:       "no counter of runs: --executions",
 	restart:       "no command that kills and starts the service: --restart",

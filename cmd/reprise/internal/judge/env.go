@@ -61,7 +61,7 @@ func (e *env) form(key string) string {
 // unkeyed returns a request without a key.
 func (e *env) unkeyed() wire.Call {
 	o := e.options
-	c := wire.Call{Method: o.Method, Target: o.URL.RequestURI(), Host: o.URL.Host, Fields: o.Fields, Body: o.Body}
+	c := wire.Call{Method: http.MethodPost, Target: o.URL.RequestURI(), Host: o.URL.Host, Fields: o.Fields, Body: o.Body}
 	if len(o.Scopes) > 0 {
 		c = c.With(o.Scopes[0].Name, o.Scopes[0].Value)
 	}

@@ -28,7 +28,6 @@ type Options struct {
 	URL     *url.URL   // the endpoint; its answer differs from run to run
 	Also    []*url.URL // the same endpoint at other addresses of the service
 	Other   *url.URL   // another endpoint of the service
-	Method  string     // POST, unless the service keys something else
 	Header  string     // the name of the key's field
 	Fields  []wire.Field
 	Body    string       // of the requests

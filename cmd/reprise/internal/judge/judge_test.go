@@ -58,7 +58,7 @@ func optionsFor(t *testing.T, server *httptest.Server) *Options {
 		t.Fatal(err)
 	}
 	return &Options{
-		Profile: Reprise, URL: u, Method: "POST", Header: "Idempotency-Key", Body: "a", Another: "b", Parallel: 4, Slow: 100 * time.Millisecond, MaxTime: time.Minute,
+		Profile: Reprise, URL: u, Header: "Idempotency-Key", Body: "a", Another: "b", Parallel: 4, Slow: 100 * time.Millisecond, MaxTime: time.Minute,
 		Client: &wire.Client{Limits: wire.Limits{Requests: 1000, Bytes: 1 << 30, Timeout: 10 * time.Second}},
 	}
 }

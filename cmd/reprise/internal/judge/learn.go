@@ -78,7 +78,7 @@ func learn(ctx context.Context, o *Options) (Facts, error) {
 	if another := l.ask(l.post().WithBody(o.Another)); l.err == nil && !another.OK() {
 		return Facts{}, &UnusableError{"the endpoint answers " + another.String() + " to the other body, want 2xx: pass one with --other-body"}
 	}
-	f.set(patch, o.Method == http.MethodPost && l.ask(l.post().WithMethod(http.MethodPatch)).OK(), "PATCH is answered")
+	f.set(patch, l.ask(l.post().WithMethod(http.MethodPatch)).OK(), "PATCH is answered")
 	f.have |= o.declared()
 	if o.Executions != nil && l.err == nil {
 		if err := l.counts(); err != nil {
