@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"path"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -374,6 +375,10 @@ func TestFullServerKeepsNoRecordOfARefusedClaim(t *testing.T) {
 		})
 	}
 	callers.Wait()
+	if findings, err := st.Check(t.Context()); err != nil || !slices.ContainsFunc(findings, func(f store.Finding) bool { return f.Code == "space" }) ||
+		!slices.ContainsFunc(findings, func(f store.Finding) bool { return f.Code == "no-space" }) {
+		t.Errorf("a full server: %+v, %v", findings, err)
+	}
 	if err := st.Complete(t.Context(), finish); !errors.Is(err, store.ErrFull) {
 		t.Errorf("a completion: %v, want ErrFull", err)
 	}

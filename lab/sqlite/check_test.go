@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/servers"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
@@ -20,24 +22,31 @@ func TestOpenRefusesUnsafeSettings(t *testing.T) {
 		settings string
 		conns    int
 		bare     bool // without the table
+		disk     bool // one that is nearly full
 		want     []string
 		refused  bool
 	}{
-		"as documented":    {settings: drivers[0].settings},
-		"no WAL":           {settings: "?_pragma=journal_mode(DELETE)", want: []string{"journal-mode"}},
-		"no journal":       {settings: "?_pragma=journal_mode(MEMORY)", want: []string{"journal-mode"}, refused: true},
-		"NORMAL":           {settings: "?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)", want: []string{"synchronous"}},
-		"OFF":              {settings: "?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)", want: []string{"synchronous"}, refused: true},
-		"uncommitted":      {settings: drivers[0].settings + "&cache=shared&_pragma=read_uncommitted(1)", want: []string{"read-uncommitted", "schema"}, refused: true},
-		"one connection":   {settings: drivers[0].settings, conns: 1, want: []string{"pool-size"}},
-		"no table":         {settings: drivers[0].settings, bare: true, want: []string{"schema"}, refused: true},
-		"memory":           {settings: "memory", want: []string{"in-memory", "schema"}, bare: true, refused: true},
-		"memory, one":      {settings: "memory", conns: 1, want: []string{"in-memory"}},
-		"a read-only file": {settings: drivers[0].settings + "&_pragma=query_only(1)", refused: true},
+		"as documented":              {settings: drivers[0].settings},
+		"no WAL":                     {settings: "?_pragma=journal_mode(DELETE)", want: []string{"journal-mode"}},
+		"no journal":                 {settings: "?_pragma=journal_mode(MEMORY)", want: []string{"journal-mode"}, refused: true},
+		"NORMAL":                     {settings: "?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)", want: []string{"synchronous"}},
+		"OFF":                        {settings: "?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)", want: []string{"synchronous"}, refused: true},
+		"uncommitted":                {settings: drivers[0].settings + "&cache=shared&_pragma=read_uncommitted(1)", want: []string{"read-uncommitted", "schema"}, refused: true},
+		"one connection":             {settings: drivers[0].settings, conns: 1, want: []string{"pool-size"}},
+		"no table":                   {settings: drivers[0].settings, bare: true, want: []string{"schema"}, refused: true},
+		"memory":                     {settings: "memory", want: []string{"in-memory", "schema"}, bare: true, refused: true},
+		"memory, one":                {settings: "memory", conns: 1, want: []string{"in-memory"}},
+		"a disk that is nearly full": {settings: drivers[0].settings, disk: true, want: []string{"disk"}},
+		"a read-only file":           {settings: drivers[0].settings + "&_pragma=query_only(1)", refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := "file:" + filepath.Join(t.TempDir(), "records.db")
+			dir := t.TempDir()
+			if c.disk {
+				dir = servers.NewDisk(t, 2<<20, false).Dir()
+				labtest.Must(t, os.WriteFile(filepath.Join(dir, "others"), make([]byte, 7<<18), 0o600))
+			}
+			url := "file:" + filepath.Join(dir, "records.db")
 			if c.settings == "memory" {
 				url = ":memory:"
 			}

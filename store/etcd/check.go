@@ -84,11 +84,17 @@ func (s *Store) checkEndpoints(ctx context.Context, f *findings) {
 		if status.IsLearner {
 			f.add("learner", store.Warning, "an endpoint of the client is a learner, which refuses writes; leave it out of the client's endpoints")
 		}
+		if used := status.DbSize * 100 / max(status.DbSizeQuota, 1); status.DbSizeQuota > 0 && used >= nearlyFull {
+			f.add("space", store.Warning, "a member uses %d %% of its quota: above it new operations are refused; compact and defragment, or raise --quota-backend-bytes", used)
+		}
 		if !supported(status.Version) {
 			f.add("server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
 		}
 	}
 }
+
+// nearlyFull is the share of the quota, in percent, from which on it is nearly used up.
+const nearlyFull = 85
 
 // statusTimeout bounds the request to one endpoint, because the client waits for one that
 // is down until the context ends.

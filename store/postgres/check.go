@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,7 +19,7 @@ const oldestServer = 15
 // findingCodes are the codes of every finding.
 var findingCodes = []string{
 	"server-version", "in-recovery", "read-only", "synchronous-commit", "fsync", "full-page-writes", "isolation", "notices",
-	"statement-cache", "schema", "privileges", "unlogged", "other-grants", "unpurged",
+	"statement-cache", "statement-timeout", "idle-timeout", "transaction-timeout", "autovacuum", "schema", "privileges", "unlogged", "other-grants", "unpurged",
 }
 
 // Check checks the settings of the server as a connection of this pool sees them, the
@@ -65,6 +66,10 @@ type settings struct {
 	standbys                   string
 	fsync, fullPages, readOnly string
 	isolation                  string
+	vacuums                    bool
+
+	statement, idle, transaction time.Duration // limits; 0 is none
+	needed                       time.Duration // Config.TxTimeout, below which they should not be
 
 	pooled   bool // a pooler is between this process and the server
 	caches   bool // pgx expects the session to keep prepared statements
@@ -72,15 +77,27 @@ type settings struct {
 }
 
 func (t *table) readSettings(ctx context.Context) (s settings, err error) {
+	s.needed = t.options.TxTimeout
 	err = t.Use(ctx, "check", func(ctx context.Context, c *connection) error {
-		var pid uint32
+		var (
+			pid    uint32
+			limits []int64 // in milliseconds
+		)
 		err := c.Query(ctx, `SELECT current_setting('server_version_num')::integer / 10000, pg_is_in_recovery(), pg_backend_pid(),
 			current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('fsync'),
-			current_setting('full_page_writes'), current_setting('default_transaction_read_only'), current_setting('default_transaction_isolation')`,
+			current_setting('full_page_writes'), current_setting('default_transaction_read_only'), current_setting('default_transaction_isolation'),
+			current_setting('autovacuum')::boolean AND current_setting('track_counts')::boolean,
+			(SELECT array_agg((extract(epoch FROM coalesce(current_setting(name, true), '0')::interval) * 1000)::bigint ORDER BY place)
+				FROM unnest('{statement_timeout, idle_in_transaction_session_timeout, transaction_timeout}'::text[]) WITH ORDINALITY AS limits(name, place))`,
 			func(row sqlstore.Row) error {
 				return row.Scan(&s.version, &s.recovery, &pid,
-					&s.synchronousCommit, &s.standbys, &s.fsync, &s.fullPages, &s.readOnly, &s.isolation)
+					&s.synchronousCommit, &s.standbys, &s.fsync, &s.fullPages, &s.readOnly, &s.isolation, &s.vacuums, &limits)
 			})
+		for i, to := range []*time.Duration{&s.statement, &s.idle, &s.transaction} {
+			if i < len(limits) {
+				*to = time.Duration(limits[i]) * time.Millisecond
+			}
+		}
 		s.pooled = pid != c.conn.PgConn().PID() // a pooler invents process IDs
 		s.observed = wire.Observed(c.conn)
 		switch c.conn.Config().DefaultQueryExecMode {
@@ -116,16 +133,26 @@ func (s *settings) findings() []store.Finding {
 		"synchronous standbys are named and the pool was made without ObserveNotices, so a commit whose wait for a standby was cancelled looks confirmed; call reprisepg.ObserveNotices before the pool is made")
 	list.Add(s.pooled && s.caches, "statement-cache", store.Warning,
 		"a pooler is in between, and the pool's DefaultQueryExecMode expects sessions to keep prepared statements; if the pooler is in transaction mode, use default_query_exec_mode=exec")
+	ends := func(limit time.Duration) bool { return limit > 0 && limit < s.needed }
+	list.Add(ends(s.statement), "statement-timeout", store.Warning,
+		"statement_timeout is %v, below the %v of Config.TxTimeout: the server cancels a statement of a handler, or one that waits for a lock, and the attempt fails; raise it for this role", s.statement, s.needed)
+	list.Add(ends(s.idle), "idle-timeout", store.Warning,
+		"idle_in_transaction_session_timeout is %v, below the %v of Config.TxTimeout: the server ends the transaction of a handler that does something else for so long, such as a call of another service, and its effects are undone; raise it for this role", s.idle, s.needed)
+	list.Add(ends(s.transaction), "transaction-timeout", store.Warning,
+		"transaction_timeout is %v, below the %v of Config.TxTimeout: the server ends the transaction of a handler that lasts longer, and its effects are undone; raise it for this role", s.transaction, s.needed)
+	list.Add(!s.vacuums, "autovacuum", store.Warning,
+		"autovacuum or track_counts is off: the table grows without end, and the server refuses all writes once its transaction IDs run out; turn both on")
 	return list
 }
 
 // tableState is the description of the table in the catalogue.
 type tableState struct {
-	name     string
-	unlogged bool
-	missing  []string // privileges
-	others   string   // grantees, quoted and separated by commas
-	overdue  int64    // days since the oldest record should have been purged
+	name       string
+	unlogged   bool
+	unvacuumed bool     // autovacuum leaves the table out
+	missing    []string // privileges
+	others     string   // grantees, quoted and separated by commas
+	overdue    int64    // days since the oldest record should have been purged
 }
 
 func (t *table) readTable(ctx context.Context) (tableState, error) {
@@ -135,10 +162,11 @@ func (t *table) readTable(ctx context.Context) (tableState, error) {
 		read, write, update, remove, call bool
 	)
 	err := t.query(ctx, `SELECT (SELECT relpersistence <> 'p' FROM pg_class WHERE oid = $1::text::regclass),
+		EXISTS (SELECT FROM pg_class, pg_options_to_table(reloptions) WHERE oid = $1::text::regclass AND option_name = 'autovacuum_enabled' AND NOT option_value::boolean),
 		has_table_privilege($1, 'SELECT'), has_table_privilege($1, 'INSERT'),
 		has_table_privilege($1, 'UPDATE'), has_table_privilege($1, 'DELETE'),
 		(SELECT bool_and(has_function_privilege(f, 'EXECUTE')) FROM unnest($2::text[]) AS f)`,
-		[]any{n.records, n.signatures}, &state.unlogged, &read, &write, &update, &remove, &call)
+		[]any{n.records, n.signatures}, &state.unlogged, &state.unvacuumed, &read, &write, &update, &remove, &call)
 	for _, p := range []struct {
 		granted bool
 		name    string
@@ -167,6 +195,8 @@ func (t *tableState) findings() []store.Finding {
 	var list sqlstore.Findings
 	list.Add(t.unlogged, "unlogged", store.Unsafe,
 		"the table is unlogged or temporary: a crash empties it, and operations run again; make it permanent with ALTER TABLE … SET LOGGED")
+	list.Add(t.unvacuumed, "autovacuum", store.Warning,
+		"autovacuum_enabled is off for the table, so it grows without end; RESET (autovacuum_enabled)")
 	list.Add(t.others != "", "other-grants", store.Warning,
 		"%s may read or change the records, which contain responses; unless a service needs that, REVOKE ALL ON %s FROM %s", t.others, t.name, t.others)
 	list.Add(t.overdue > 0, "unpurged", store.Warning,

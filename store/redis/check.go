@@ -41,14 +41,16 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 			policy = setting(ctx, node, "maxmemory-policy")
 		}
 		r.eviction(info, policy)
+		r.memory(info, policy)
 		r.guarantees(info, setting(ctx, node, "save"), s.durability, s.options.clusterClient)
 		if limit := payloadLimitOf(ctx, node); limit.size < store.MaxPayload { // by default each is far above that
 			r.add("payload-limit", store.Warning, "%s lets no payload of more than %d bytes pass, so the completion of a longer response fails (ErrFull), and its operation may run again when its lease ends; raise it above the longest response that you keep", limit.name, limit.size)
 		}
-		if s.durability.level == fsynced {
-			if policy := setting(ctx, node, "appendfsync"); policy != "always" && policy != unknownSetting {
-				r.add("appendfsync", store.Warning, "appendfsync is %s, so a write waits for a second or two; set appendfsync always", policy)
-			}
+		switch policy := setting(ctx, node, "appendfsync"); {
+		case s.durability.level == fsynced && policy != "always" && policy != unknownSetting:
+			r.add("appendfsync", store.Warning, "appendfsync is %s, so a write waits for a second or two; set appendfsync always", policy)
+		case policy == "no" && info["aof_enabled"] == "1":
+			r.add("appendfsync", store.Warning, "appendfsync is no, so a crash of the machine loses the records that its kernel has not written yet, often half a minute of them, and their operations run again; set appendfsync everysec or always")
 		}
 		if info["role"] == "master" && info.isCluster() == s.options.clusterClient {
 			if err := s.tryChannel(ctx, node); err != nil {
@@ -113,6 +115,28 @@ func (r *report) eviction(info serverInfo, policy string) {
 	r.add("eviction-policy", severity, "maxmemory-policy %s %s records of running and finished operations, which then run again; set maxmemory-policy noeviction", policy, when)
 }
 
+// nearlyFull is the share of a limit, in percent, above which it is nearly used up.
+const nearlyFull = 85
+
+// memory checks how much of maxmemory is used, without the buffers that the server leaves
+// out when it compares the two, or, where there is none, how much of the machine.
+func (r *report) memory(info serverInfo, policy string) {
+	size := func(name string) float64 { n, _ := strconv.ParseFloat(info[name], 64); return n }
+	limit, used := size("maxmemory"), size("used_memory")-size("mem_not_counted_for_evict")
+	if limit == 0 {
+		if limit, used = size("total_system_memory"), size("used_memory_rss"); used > limit*nearlyFull/100 {
+			r.add("memory", store.Warning, "the server uses %.0f %% of the memory of its machine, and has no maxmemory: the system may kill it, which loses what is not on disk; set maxmemory, or give it more memory", 100*used/limit)
+		}
+		return
+	}
+	switch {
+	case used > limit && policy == "noeviction":
+		r.add("memory", store.Unsafe, "the server uses %.0f %% of its maxmemory, so every claim fails; raise maxmemory, or delete keys that are not records", 100*used/limit)
+	case used > limit*nearlyFull/100:
+		r.add("memory", store.Warning, "the server uses %.0f %% of its maxmemory: above that every claim fails; raise maxmemory, or delete keys that are not records", 100*used/limit)
+	}
+}
+
 // tryChannel publishes to a channel at node and subscribes to it.
 func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
 	id, err := s.idAt(ctx, node)
@@ -128,9 +152,9 @@ func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
 	return err
 }
 
-// guarantees checks what INFO says. The snapshot schedule is not in it; when that is
-// unknown, the server is assumed to have one. Only Active-Active databases have the last
-// field:
+// guarantees checks what INFO says. The snapshot schedule is not in it; a server that does
+// not show it is assumed to be durable in a way of its own. Only Active-Active databases
+// have the last field:
 // https://redis.io/docs/latest/operate/rs/databases/active-active/develop/develop-for-aa/
 func (r *report) guarantees(info serverInfo, schedule string, d Durability, clusterClient bool) {
 	var major, minor int
@@ -148,6 +172,8 @@ func (r *report) guarantees(info serverInfo, schedule string, d Durability, clus
 		r.add("persistence", store.Warning, "the last write to disk failed, so a restart loses everything since the one before; see the log of the server")
 	case !aof && schedule == "":
 		r.add("persistence", store.Warning, "neither appendonly nor snapshots are on, so a restart loses every record; set appendonly yes")
+	case !aof && schedule != unknownSetting:
+		r.add("persistence", store.Warning, "only snapshots are on, so a crash loses every record since the last one, and their operations run again; set appendonly yes")
 	}
 	replicas, _ := strconv.Atoi(info["connected_slaves"])
 	switch {

@@ -91,7 +91,12 @@ func TestCheckFindsBrokenGuarantees(t *testing.T) {
 		{"evicts the oldest", Async(), "maxmemory:100\nmaxmemory_policy:allkeys-lru", "eviction-policy unsafe"},
 		{"evicts what expires first", Async(), "maxmemory:100\nmaxmemory_policy:volatile-ttl", "eviction-policy unsafe"},
 		{"would evict", Async(), "maxmemory_policy:allkeys-lru", "eviction-policy warning"},
-		{"bounded and evicts nothing", Async(), "maxmemory:100", ""},
+		{"bounded and evicts nothing", Async(), "maxmemory:100\nused_memory:79", ""},
+		{"nearly full", Async(), "maxmemory:100\nused_memory:86", "memory warning"},
+		{"nearly full but for buffers", Async(), "maxmemory:100\nused_memory:86\nmem_not_counted_for_evict:8", ""},
+		{"full", Async(), "maxmemory:100\nused_memory:101", "memory unsafe"},
+		{"full, and evicts", Async(), "maxmemory:100\nused_memory:101\nmaxmemory_policy:allkeys-lru", "eviction-policy unsafe, memory warning"},
+		{"unbounded on a full machine", Async(), "used_memory:1\nused_memory_rss:86\ntotal_system_memory:100", "memory warning"},
 		{"too old", Async(), "redis_version:6.2.14", "server-version unsafe"},
 		{"too old for WAITAOF", Fsynced(0), "redis_version:7.0.15", "server-version unsafe"},
 		{"new", Fsynced(0), "redis_version:8.0.1", ""},
@@ -139,17 +144,38 @@ func TestCheckFindsBrokenGuarantees(t *testing.T) {
 	}
 }
 
-func TestCheckFindsSlowFsync(t *testing.T) {
+// What INFO does not say is read with CONFIG.
+func TestCheckFindsSettings(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, soundServer("", func(command []string) string {
-		if strings.EqualFold(command[0], "config") {
-			return "*2\r\n" + bulk(command[2]) + bulk("everysec")
+	for name, c := range map[string]struct {
+		level         Durability
+		info          string
+		setting, text string
+		want          string // code and text
+	}{
+		"a slow sync":     {Fsynced(0), "", "appendfsync", "everysec", "appendfsync: a write waits for a second or two"},
+		"a sync a second": {Async(), "", "appendfsync", "everysec", ""},
+		"no sync":         {Async(), "", "appendfsync", "no", "appendfsync: run again"},
+		"no file to sync": {Async(), "aof_enabled:0", "appendfsync", "no", "persistence: neither appendonly nor snapshots"},
+		"snapshots only":  {Acked(1), "aof_enabled:0", "save", "3600 1", "persistence: only snapshots are on"},
+		"snapshots too":   {Async(), "", "save", "3600 1", ""},
+	} {
+		f := newFake(t, soundServer(c.info, func(command []string) string {
+			if strings.EqualFold(command[0], "config") && command[2] == c.setting {
+				return "*2\r\n" + bulk(command[2]) + bulk(c.text)
+			}
+			return ""
+		}))
+		findings, err := newStore(t, f, Config{Durability: c.level}).Check(t.Context())
+		code, text, _ := strings.Cut(c.want, ": ")
+		if err != nil || (len(findings) == 0) != (c.want == "") || len(findings) > 1 {
+			t.Errorf("%s: %v, %v", name, findings, err)
 		}
-		return ""
-	}))
-	findings, err := newStore(t, f, Config{Durability: Fsynced(0)}).Check(t.Context())
-	if err != nil || len(findings) != 1 || findings[0].Code != "appendfsync" {
-		t.Errorf("found %v, %v", findings, err)
+		for _, got := range findings {
+			if got.Code != code || got.Severity != store.Warning || !strings.Contains(got.Detail, text) {
+				t.Errorf("%s: %+v, want %q", name, got, c.want)
+			}
+		}
 	}
 }
 

@@ -22,6 +22,9 @@ func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	return s, nil
 }
 
+// nearlyFull is the share of a disk, in percent, from which on it is nearly full.
+const nearlyFull = 85
+
 // Check implements [store.Checker]: it checks the version, the file and the settings of
 // one connection of the pool. It does not see connections that were opened with other
 // settings. It does not write.
@@ -42,7 +45,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	}
 	conns := s.table.DB.Stats().MaxOpenConnections
 	memory, unsafe := file == "", journal == "off" || journal == "memory"
-	kind := networkFilesystem(file)
+	kind, used := filesystem(file)
 	list.Add(!sqlstore.AtLeast(version, 3, 35), "version", store.Unsafe, "SQLite %s is not supported; use a driver with 3.35 or newer", version)
 	list.Add(memory && conns == 1, "in-memory", store.Warning, "the database is in memory, so a restart loses every record; use a file")
 	list.Add(memory && conns != 1, "in-memory", store.Unsafe, "the database is in memory, and each connection of the pool may have a separate one; use a file")
@@ -52,6 +55,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	list.Add(synchronous == 1, "synchronous", store.Warning, "synchronous is NORMAL, so a power failure loses the last records, and their operations run again; set synchronous=FULL")
 	list.Add(uncommitted != 0, "read-uncommitted", store.Unsafe, "read_uncommitted is on, so responses that are never committed can be replayed; set read_uncommitted=0")
 	list.Add(!memory && kind != "", "network-filesystem", store.Unsafe, "the file is on %s, whose locks and shared memory do not exclude processes on other hosts; use a local disk", kind)
+	list.Add(!memory && used >= nearlyFull, "disk", store.Warning, "the file system of the file is full to %d %%: on a full one every claim fails, and no result is recorded; free space", used)
 	list.Add(!memory && conns == 1, "pool-size", store.Warning, "the pool has one connection, so replays wait for writes; call SetMaxOpenConns with 4 or more")
 	schema, found, err := s.table.CheckSchema(ctx)
 	if found {

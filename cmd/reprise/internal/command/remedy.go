@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -26,7 +27,12 @@ func redisRemedy(store *connect.Store, f *store.Finding) []string {
 	case "persistence":
 		return []string{"CONFIG SET appendonly yes", "CONFIG REWRITE"}
 	case "appendfsync":
-		return []string{"CONFIG SET appendfsync always", "CONFIG REWRITE"}
+		if strings.HasPrefix(store.Settings.Durability, "fsynced") {
+			return []string{"CONFIG SET appendfsync always", "CONFIG REWRITE"}
+		}
+		return []string{"CONFIG SET appendfsync everysec", "CONFIG REWRITE"}
+	case "memory":
+		return []string{"CONFIG SET maxmemory SIZE", "CONFIG REWRITE"}
 	case "channels":
 		return []string{"ACL SETUSER " + store.User + " &" + store.Prefix + "* +spublish +ssubscribe +sunsubscribe"}
 	case "cluster-client":
@@ -60,6 +66,7 @@ func aclLine(store *connect.Store) string {
 
 func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 	role := pgx.Identifier{store.User}.Sanitize()
+	records := pgx.Identifier{cmp.Or(store.Config.Schema, reprisepg.DefaultSchema), cmp.Or(store.Config.Table, reprisepg.DefaultTable)}.Sanitize()
 	setRole := func(setting string) []string { return []string{"ALTER ROLE " + role + " SET " + setting + ";"} }
 	setSystem := func(setting string) []string {
 		return []string{"ALTER SYSTEM SET " + setting + ";", "SELECT pg_reload_conf();"}
@@ -71,6 +78,17 @@ func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 		return setRole("default_transaction_read_only = off")
 	case "isolation":
 		return setRole("default_transaction_isolation = 'read committed'")
+	case "statement-timeout":
+		return setRole("statement_timeout = '60s'")
+	case "idle-timeout":
+		return setRole("idle_in_transaction_session_timeout = '60s'")
+	case "transaction-timeout":
+		return setRole("transaction_timeout = '60s'")
+	case "autovacuum":
+		if strings.Contains(f.Detail, "autovacuum_enabled") {
+			return []string{"ALTER TABLE " + records + " RESET (autovacuum_enabled);"}
+		}
+		return []string{"ALTER SYSTEM SET autovacuum = on;", "ALTER SYSTEM SET track_counts = on;", "SELECT pg_reload_conf();"}
 	case "fsync":
 		return setSystem("fsync = on")
 	case "full-page-writes":
@@ -78,7 +96,7 @@ func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 	case "in-recovery":
 		return []string{"target_session_attrs=read-write in the URL"}
 	case "unlogged":
-		return []string{"ALTER TABLE " + pgx.Identifier{orDefault(store.Config.Schema, reprisepg.DefaultSchema), orDefault(store.Config.Table, reprisepg.DefaultTable)}.Sanitize() + " SET LOGGED;"}
+		return []string{"ALTER TABLE " + records + " SET LOGGED;"}
 	case "schema":
 		switch {
 		case containsAny(f.Detail, "SQLSTATE 42501"):
@@ -128,13 +146,6 @@ func grants(store *connect.Store) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSpace(text), "\n")
-}
-
-func orDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 func containsAny(text string, parts ...string) bool {
