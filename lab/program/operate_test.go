@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of goose
 	"github.com/pressly/goose/v3"
@@ -53,6 +56,32 @@ func TestRedisServer(t *testing.T) {
 		return err
 	}
 	run(t, f, nil, testscript.Params{Dir: "testdata/redis"})
+}
+
+// TestDoctorFindsCertificates: one that has ended, and one that ends soon.
+func TestDoctorFindsCertificates(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for _, c := range []struct {
+		left time.Duration
+		exit int
+		want string
+	}{
+		{-time.Minute, 3, "✗ certificate: no connection, because the certificate of the server is not valid for this client: x509: certificate has expired"},
+		{time.Hour, 1, "! certificate: the certificate of CN=cache ends on "},
+		{60 * 24 * time.Hour, 0, "fine"},
+	} {
+		certifyUntil(t, time.Now().Add(c.left), "cache", cert, key)
+		addr := servers.FreeAddr(t)
+		_, port, err := net.SplitHostPort(addr)
+		must(t, err)
+		servers.Redis.Start(t, "appendonly=yes", "tls-port="+port, "tls-cert-file="+cert, "tls-key-file="+key, "tls-auth-clients=no")
+		out := runProgram(t, []string{"SSL_CERT_FILE=" + cert, "REPRISE_REDIS_URL=rediss://" + addr, "REPRISE_PREFIX=t:"}, c.exit, "doctor")
+		if !strings.Contains(out, c.want) || (c.exit != 0) != strings.Contains(out, "    openssl s_client -connect "+addr+" -servername 127.0.0.1 </dev/null | openssl x509 ") {
+			t.Error(out)
+		}
+	}
 }
 
 // TestPostgresServer runs the scripts that create roles and schemas.

@@ -258,11 +258,17 @@ func TestProxyTellsOperatorsItsState(t *testing.T) {
 // its key.
 func certify(tb testing.TB, name, certFile, keyFile string) {
 	tb.Helper()
+	certifyUntil(tb, time.Now().Add(time.Hour), name, certFile, keyFile)
+}
+
+// certifyUntil is certify with the end of the certificate.
+func certifyUntil(tb testing.TB, end time.Time, name, certFile, keyFile string) {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(tb, err)
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: end,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)

@@ -91,6 +91,9 @@ func diagnose(ctx context.Context, store *connect.Store, try bool) *diagnosis {
 		d.add(store, failedFinding(ctx, store, err))
 		return d
 	}
+	if f, found := store.CertificateFinding(nil, time.Now()); found {
+		list = append(list, f)
+	}
 	for _, f := range list {
 		if !slices.Contains(store.Unexamined, f.Code) {
 			d.add(store, f)
@@ -134,7 +137,9 @@ func (d *diagnosis) add(st *connect.Store, f store.Finding) {
 // failedFinding turns an error of the store into a finding.
 func failedFinding(ctx context.Context, st *connect.Store, err error) store.Finding {
 	f := store.Finding{Code: "unreachable", Severity: store.Unsafe, Detail: err.Error()}
-	switch {
+	switch failed, found := st.CertificateFinding(err, time.Now()); {
+	case found:
+		return failed
 	case ctx.Err() != nil:
 		f.Code, f.Detail = "timeout", "no answer within "+st.Settings.Timeout.String()+": "+err.Error()
 	case errors.Is(err, store.ErrMisconfigured):

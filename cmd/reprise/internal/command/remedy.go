@@ -14,6 +14,9 @@ import (
 
 // remedy returns the lines to paste for a finding; none where no line would do.
 func remedy(store *connect.Store, f *store.Finding) []string {
+	if f.Code == "certificate" {
+		return []string{store.CertificateLine()}
+	}
 	if store.Kind == connect.Redis {
 		return redisRemedy(store, f)
 	}

@@ -47,7 +47,12 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	}
 	c.MinConns, c.MinIdleConns = 0, 0
 	st.User = c.ConnConfig.User
-	st.Endpoint = net.JoinHostPort(c.ConnConfig.Host, strconv.Itoa(int(c.ConnConfig.Port))) + "/" + c.ConnConfig.Database
+	st.server = net.JoinHostPort(c.ConnConfig.Host, strconv.Itoa(int(c.ConnConfig.Port)))
+	st.Endpoint = st.server + "/" + c.ConnConfig.Database
+	st.certificates.watch(c.ConnConfig.TLSConfig)
+	for _, other := range c.ConnConfig.Fallbacks {
+		st.certificates.watch(other.TLSConfig)
+	}
 
 	st.Config = reprisepg.Config{Schema: s.Schema, Table: s.Table, Logger: s.logger()}
 	schema, table := s.Schema, s.Table

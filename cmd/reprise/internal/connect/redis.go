@@ -136,7 +136,7 @@ func openRedis(s *Settings) (*Store, error) {
 		return nil, err
 	}
 	store := &Store{Kind: Redis, Settings: *s, secrets: append(u.secrets(), s.RedisURL)}
-	store.User, store.Endpoint = redisUser(u.user), strings.Join(u.hosts, ",")
+	store.User, store.Endpoint, store.server = redisUser(u.user), strings.Join(u.hosts, ","), u.withPort(u.hosts[0])
 	store.Name = "Redis " + store.Endpoint
 	var client redis.UniversalClient
 	switch {
@@ -144,12 +144,12 @@ func openRedis(s *Settings) (*Store, error) {
 		return nil, errors.New("a store cannot be a cluster and behind sentinels; pass one of the two")
 	case u.cluster:
 		store.Name = "Redis cluster " + store.Endpoint
-		client, err = clusterClient(&u)
+		client, err = clusterClient(&u, &store.certificates)
 	case u.sentinel:
 		store.Name = "Redis behind the sentinels " + store.Endpoint
-		client, err = sentinelClient(&u, s.SentinelMaster)
+		client, err = sentinelClient(&u, &store.certificates, s.SentinelMaster)
 	default:
-		client, err = singleClient(&u)
+		client, err = singleClient(&u, &store.certificates)
 	}
 	if err != nil {
 		return nil, store.redacted(fmt.Errorf("the URL of Redis: %w", err))
@@ -186,7 +186,7 @@ func redisUser(user *url.Userinfo) string {
 	return user.Username()
 }
 
-func singleClient(u *redisURL) (redis.UniversalClient, error) {
+func singleClient(u *redisURL, seen *certificates) (redis.UniversalClient, error) {
 	if len(u.hosts) > 1 {
 		return nil, errors.New("several hosts; say +sentinel or +cluster in the scheme, or --redis-cluster or --redis-sentinel-master")
 	}
@@ -194,15 +194,17 @@ func singleClient(u *redisURL) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
+	seen.watch(o.TLSConfig)
 	o.ContextTimeoutEnabled = true
 	return redis.NewClient(o), nil
 }
 
-func clusterClient(u *redisURL) (redis.UniversalClient, error) {
+func clusterClient(u *redisURL, seen *certificates) (redis.UniversalClient, error) {
 	o, err := redis.ParseClusterURL(u.plain())
 	if err != nil {
 		return nil, err
 	}
+	seen.watch(o.TLSConfig)
 	o.ContextTimeoutEnabled = true
 	return redis.NewClusterClient(o), nil
 }
@@ -210,7 +212,7 @@ func clusterClient(u *redisURL) (redis.UniversalClient, error) {
 // sentinelClient returns a client of the primary that the sentinels call master. User and
 // password in the URL are those of the Redis servers, as in every other URL; those of the
 // sentinels are the parameters sentinel_username and sentinel_password.
-func sentinelClient(u *redisURL, master string) (redis.UniversalClient, error) {
+func sentinelClient(u *redisURL, seen *certificates, master string) (redis.UniversalClient, error) {
 	params := u.params
 	if master == "" {
 		master = params.Get("master")
@@ -240,6 +242,7 @@ func sentinelClient(u *redisURL, master string) (redis.UniversalClient, error) {
 	if u.secure {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // each server proves the name that it is reached by
 	}
+	seen.watch(o.TLSConfig)
 	o.ContextTimeoutEnabled = true
 	return redis.NewFailoverClient(o), nil
 }

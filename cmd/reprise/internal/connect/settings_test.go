@@ -93,7 +93,7 @@ func TestUsersOfSentinelsAndServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := sentinelClient(&u, "")
+	client, err := sentinelClient(&u, new(certificates), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,9 @@ type Store struct {
 	prove   func(ctx context.Context) error
 	close   func()
 	secrets []string
+
+	server       string // the first of its servers, with its port
+	certificates certificates
 }
 
 // Open returns the store of the settings. It does not contact the server. Its errors name
