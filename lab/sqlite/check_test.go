@@ -68,7 +68,9 @@ func TestOpenRefusesUnsafeSettings(t *testing.T) {
 			list, err := st.Check(t.Context())
 			var codes []string
 			for _, f := range list {
-				codes = append(codes, f.Code)
+				if f.Code != "disk" || c.disk { // the one of the machine may be nearly full
+					codes = append(codes, f.Code)
+				}
 			}
 			if err != nil || !slices.Equal(codes, c.want) {
 				t.Errorf("found %v, %v; want %v", codes, err, c.want)
