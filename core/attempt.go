@@ -69,7 +69,7 @@ func (a *Attempt) Context() context.Context { return a.bound }
 func (a *Attempt) View() AttemptView { return AttemptView{a} }
 
 // Transactional reports whether effects may commit together with the completion (see
-// [Operation]): then no part of the response may leave before Complete returned.
+// [Operation]): then no part of the result may be sent before Complete returned.
 func (a *Attempt) Transactional() bool { return a.tx != nil }
 
 // Unprotected reports whether the attempt runs without a claim, because
@@ -122,7 +122,7 @@ func (a *Attempt) releaseUnrun() {
 }
 
 // Returned says that the handler has returned. Config.MaxRun ends there: the work of its
-// caller before the end of the attempt, such as the upload of a long body, may take any
+// caller before the end of the attempt, such as the upload of a long result, may take any
 // time, and the lease is kept meanwhile. Complete, Release and Unknown imply it. It is a
 // no-op for an attempt that has returned or ended.
 func (a *Attempt) Returned() { a.state.CompareAndSwap(stateRunning, stateReturned) }

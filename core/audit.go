@@ -9,14 +9,8 @@ import (
 
 // auditLevel returns the level of a transition.
 func auditLevel(e *Event) slog.Level {
-	switch e.Kind {
-	case EventRenewed, EventDeclared:
-		return slog.LevelDebug
-	case EventLeaseLost, EventRunTooLong, EventDescription, EventReported, EventBodyConsumed, EventBodyOmitted:
-		return slog.LevelWarn
-	case EventStoreError, EventPanic, EventBlobError:
-		return slog.LevelError
-	default: // its outcome or its end decides
+	if e.Kind != nil {
+		return e.Kind.Level
 	}
 	switch e.End {
 	case EndSuperseded, EndContested, EndNotApplied, EndUnknown:

@@ -16,7 +16,7 @@ type Completion struct {
 	DiscardEffects bool
 }
 
-// CompleteResult says how an attempt ended by its completion, and so which response its
+// CompleteResult says how an attempt ended by its completion, and so which result its
 // client gets.
 type CompleteResult struct {
 	// End is one of these:
@@ -24,10 +24,10 @@ type CompleteResult struct {
 	//	EndRecorded    the result is kept: send it
 	//	EndUnrecorded  the effect is done, and the record may not be: send the result, marked
 	//	EndSuperseded  another attempt completed first: send its result, Payload
-	//	EndContested   another attempt runs, or may have run: 409
+	//	EndContested   another attempt runs, or may have run: refuse, a retry gets its result
 	//	EndUnknown     the run exceeded MaxRun, and retries are refused: send the result, marked
-	//	EndNotApplied  its transaction was rolled back, a retry runs again: 503
-	//	EndUndecided   whether its transaction was committed is unknown: 503
+	//	EndNotApplied  its transaction was rolled back: refuse, a retry runs again
+	//	EndUndecided   whether its transaction was committed is unknown: refuse, a retry finds out
 	End AttemptEnd
 
 	Payload []byte // of EndSuperseded: the result that was kept instead; it must not be modified
@@ -35,7 +35,7 @@ type CompleteResult struct {
 }
 
 // endOfLost returns the end of an attempt that lost its lease, from the outcome of the
-// claim that followed: the response was superseded or contested, or, where the key now
+// claim that followed: the result was superseded or contested, or, where the key now
 // belongs to another request, is unrecorded. Claimed is never passed: the record itself
 // was lost, so the completion is tried once more.
 func endOfLost(holder store.Outcome) AttemptEnd {
@@ -49,13 +49,13 @@ func endOfLost(holder store.Outcome) AttemptEnd {
 	}
 }
 
-// Complete ends the attempt and keeps its result. Call it before the response leaves: the
-// result says which response may. It is bounded by Config.CompleteTimeout. A completion
-// that the store could not take by then is repeated in the background, until the store
-// has a definite result, or the engine closes. The lease is kept until the store refuses
-// the completion, or its first failure beyond Config.Background.Age: from then on it is
-// repeated until its lease has passed. The error is [store.ErrInvalid], for an attempt
-// that was ended before.
+// Complete ends the attempt and keeps its result. Call it before the result is sent:
+// CompleteResult says which one may be. It is bounded by Config.CompleteTimeout. A
+// completion that the store could not take by then is repeated in the background, until
+// the store has a definite result, or the engine closes. The lease is kept until the
+// store refuses the completion, or its first failure beyond Config.Background.Age: from
+// then on it is repeated until its lease has passed. The error is [store.ErrInvalid], for
+// an attempt that was ended before.
 func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	if err := a.end(stateCompleting); err != nil {
 		return CompleteResult{}, err
@@ -138,7 +138,7 @@ func (a *Attempt) holder(ctx context.Context) (holder store.ClaimResult, err err
 	return holder, err
 }
 
-// completeLater lets the response leave, unrecorded, and repeats the completion where
+// completeLater lets the result be sent, unrecorded, and repeats the completion where
 // that is useful.
 func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResult {
 	if f, _ := classify(err); f.repeatEnd {

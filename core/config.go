@@ -16,14 +16,14 @@ type Config struct {
 	// the handler. Default 30 s, at least 1 s.
 	Lease time.Duration
 
-	// Retention is how long a response is replayed if its operation names no retention.
+	// Retention is how long a result is replayed if its operation names no retention.
 	// Default 24 h; 1 ms to 10 years.
 	Retention time.Duration
 
 	// ClaimTimeout bounds a claim, repetitions included. Default 2 s; 10 ms to 1 min.
 	ClaimTimeout time.Duration
 
-	// CompleteTimeout bounds how long a response waits for its completion or release,
+	// CompleteTimeout bounds how long a result waits for its completion or release,
 	// repetitions included. After it the work continues in the background. Default 2 s; 10
 	// ms to 1 min.
 	CompleteTimeout time.Duration
@@ -43,8 +43,8 @@ type Config struct {
 	Waiting WaitLimits
 
 	// Background bounds the completions and releases that the store did not take in time,
-	// and that are repeated after the response left. Over a limit they are dropped, counted
-	// and reported, and their claims lapse. See [Stats].
+	// and that are repeated after the result was sent. Over a limit they are dropped,
+	// counted and reported, and their claims lapse. See [Stats].
 	Background BackgroundLimits
 
 	// Detach copies those values of a request's context that may be used after the request,
@@ -54,13 +54,13 @@ type Config struct {
 	// because frameworks reuse the contexts of their requests.
 	Detach func(context.Context) context.Context
 
-	// Log gets what an operator must know, and no successes. That is a misconfigured or
-	// full store, unreadable records, requests that get 503, scopes that are unknown,
-	// records that lapsed and were taken over or need a decision, lost leases, responses
-	// that are not recorded, dropped work, handlers that ran twice or without a claim, and
-	// panics of the policy. Each message is logged at most every ten seconds, with the
-	// number of those skipped; the resolution of a record by an operator always is. The
-	// default is the default logger of slog at the time of each event. A logger over
+	// Log gets what an operator must know, and no successes. That is a misconfigured or full
+	// store, unreadable records, requests without a definite result, scopes that are
+	// unknown, records that lapsed and were taken over or need a decision, lost leases,
+	// results that are not recorded, dropped work, handlers that ran twice or without a
+	// claim, and panics of the policy. Each message is logged at most every ten seconds,
+	// with the number of those skipped; the resolution of a record by an operator always is.
+	// The default is the default logger of slog at the time of each event. A logger over
 	// [slog.DiscardHandler] silences it.
 	Log *slog.Logger
 
@@ -69,7 +69,7 @@ type Config struct {
 	Observer Observer
 }
 
-// BackgroundLimits bounds an engine's work after the responses left.
+// BackgroundLimits bounds an engine's work after the results were sent.
 type BackgroundLimits struct {
 	Tasks int   // completions, releases and marks, in all; default 1,000
 	Bytes int64 // of the results to be kept; default 64 MiB

@@ -16,7 +16,8 @@
 // leaves a lapsed record, and the [Preset] of the operation decides whether the next
 // request runs it again ([Recoverable], the default) or is refused ([AtMostOnce]).
 //
-// The package is independent of HTTP. In the same module, the package protocol serves the
-// Idempotency-Key header with it, and the package memstore is a store within one process.
-// The adapters connect protocol to web frameworks.
+// The package knows no transport. In the same module, the package protocol serves the
+// Idempotency-Key header with it, the package job runs any function once, and the package
+// memstore is a store within one process. The adapters connect protocol to web
+// frameworks.
 package reprise

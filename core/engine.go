@@ -33,7 +33,7 @@ type Engine struct {
 	sharedClaims atomic.Uint64
 
 	claiming   budget // of Begin
-	completing budget // of the work that a response waits for
+	completing budget // of the work that a result waits for
 
 	// base ends when Close has given up waiting, or all work has ended: it stops the
 	// renewer, the background and the maintenance.
@@ -141,8 +141,7 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 func (e *Engine) maintain() { e.maintenance.start(e.base, &e.observing.log, e.store.maintain) }
 
 // Refuse counts a request that its caller refuses before Begin, under the label of the
-// policy, and notifies the observer of it: it is how the package protocol reports the
-// requests that it refuses itself. err says why, and may be nil. Call it from the
+// policy, and notifies the observer of it. err says why, and may be nil. Call it from the
 // goroutine of the request.
 func (e *Engine) Refuse(ctx context.Context, label string, outcome Outcome, err error) {
 	if outcome < 1 || int(outcome) >= len(outcomeNames) {

@@ -2,10 +2,10 @@ package reprise
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/reprise-go/reprise/core/internal/bounds"
-	"github.com/reprise-go/reprise/core/internal/text"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -57,19 +57,19 @@ func notify(ctx context.Context, o Observer, e Event) {
 	o.Observe(ctx, e)
 }
 
-// Event is one transition. It never holds a key, a scope, a body or a header field.
+// Event is one transition. It never holds a key, a scope or the content of a request.
 type Event struct {
 	// Exactly one of these is set, and [Event.Name] is its name.
 	Outcome Outcome
 	End     AttemptEnd
-	Kind    EventKind
+	Kind    *EventKind
 
 	// Counted is true in the one event with the Outcome that ends a request, and in the one
 	// event with the End of an attempt. An observer that counts only these gets the counts
 	// of [Engine.Stats]. The others with an Outcome or an End are:
 	//
 	//	Unprotected    a streaming call with a key passed through
-	//	EndUnrecorded  a response left before its record, and the background continues:
+	//	EndUnrecorded  a result was sent before its record, and the background continues:
 	//	               EndRecorded or EndDropped follows, and is counted
 	//	EndUnknown     a handler did not return within a lease after Config.MaxRun, and still
 	//	               runs: its record says so
@@ -96,8 +96,8 @@ type Event struct {
 	// background.
 	RunTime, CompleteTime time.Duration
 
-	Annotation string // of Replayed: the annotation of the response; see protocol.Keeping.Annotate
-	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, or that of Config.MaxRun; of EventBodyConsumed and EventBodyOmitted. With another End no record has it
+	Annotation string // of Replayed: the annotation of the result; see Operation.Decoder
+	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, or that of Config.MaxRun; of another Kind: the likely mistake. With another End no record has it
 
 	// State, of EventResolved, is the one in which the operator found the record, and
 	// Forgotten says that it was forgotten, so that its next request runs. Otherwise it got
@@ -105,36 +105,43 @@ type Event struct {
 	State     store.RecordState
 	Forgotten bool
 	Operator  string
+
+	Kinds []*EventKind // of EventDeclared: those that the policy may report besides the engine's
 }
 
-// EventKind names a transition that ends neither a request nor an attempt.
-type EventKind uint8
+// EventKind is a transition that ends neither a request nor an attempt. The engine has
+// those below. A package above it may define more, and reports them by [Engine.Report].
+// Kinds are compared by their addresses, as errors are.
+type EventKind struct {
+	Name    string     // in logs, metrics and traces
+	Level   slog.Level // in Config.Log, and in the log of [NewAuditLog]
+	Message string     // in Config.Log; empty: operators need not know
+	Always  bool       // the message is logged each time, and not at most every ten seconds
+}
 
-// The kinds. The zero value is not one of them.
-const (
-	EventRenewed      EventKind = iota + 1 // a lease was renewed
-	EventLeaseLost                         // an attempt lost its lease, or could not renew it in time
-	EventRunTooLong                        // an attempt ran longer than Config.MaxRun
-	EventStoreError                        // a call to the store failed
-	EventPanic                             // a function of the policy panicked beside the outcome of its request
-	EventResolved                          // an operator resolved a record: see Engine.Report
-	EventBlobError                         // a response body could not be written to, or read from, the blob store: see protocol.Offloading
-	EventDescription                       // the description of a request has its key in it, and is not kept: see protocol.Config.Describe
-	EventReported                          // an error stands beside a complete response that is no failure: see protocol.Ending
-	EventBodyConsumed                      // a layer outside consumed the body of a request, which was refused: once for each policy, with the likely mistake as the Reason
-	EventBodyOmitted                       // a response body was not kept, because it is too large: once for each policy, with the limit to raise as the Reason
-	EventDeclared                          // a policy exists, which has served no request yet: see Engine.Declare
+// The kinds of the engine.
+var (
+	// EventRenewed says that a lease was renewed.
+	EventRenewed = &EventKind{Name: "renewed", Level: slog.LevelDebug}
+
+	// EventLeaseLost says that an attempt lost its lease, or could not renew it in time.
+	EventLeaseLost = &EventKind{
+		Name: "lease-lost", Level: slog.LevelWarn, Message: "reprise: an attempt lost its lease; another one may run beside it",
+	}
+
+	// EventRunTooLong says that an attempt ran longer than Config.MaxRun.
+	EventRunTooLong = &EventKind{Name: "run-too-long", Level: slog.LevelWarn, Message: "reprise: a handler ran longer than Config.MaxRun"}
+
+	// EventStoreError says that a call to the store failed. The error decides the message.
+	EventStoreError = &EventKind{Name: "store-error", Level: slog.LevelError}
+
+	// EventResolved says that an operator resolved a record: see [Engine.Report].
+	EventResolved = &EventKind{Name: "resolved", Level: slog.LevelInfo, Message: "reprise: an operator resolved a record", Always: true}
+
+	// EventDeclared says that there is a policy, which has served no request yet: see
+	// [Engine.Declare].
+	EventDeclared = &EventKind{Name: "declared", Level: slog.LevelDebug}
 )
-
-// String returns the kind as it appears in logs.
-func (k EventKind) String() string { return text.Name(kindNames[:], int(k)) }
-
-var kindNames = [...]string{
-	EventRenewed: "renewed", EventLeaseLost: "lease-lost", EventRunTooLong: "run-too-long", EventStoreError: "store-error",
-	EventPanic: "panic", EventResolved: "resolved", EventBlobError: "blob-error", EventDescription: "description-withheld",
-	EventReported: "error-reported", EventBodyConsumed: "body-consumed", EventBodyOmitted: "body-omitted",
-	EventDeclared: "declared",
-}
 
 // Name returns the name of the event in logs, metrics and traces. A claim that took over
 // a lapsed record is a "takeover", an attempt that ended as EndRecorded is "completed",
@@ -142,8 +149,8 @@ var kindNames = [...]string{
 // "refused". Every other event has the name of its Outcome, End or Kind.
 func (e Event) Name() string {
 	switch {
-	case e.Kind != 0:
-		return e.Kind.String()
+	case e.Kind != nil:
+		return e.Kind.Name
 	case e.End == EndRecorded:
 		return "completed"
 	case e.End != 0:
@@ -159,19 +166,20 @@ func (e Event) Name() string {
 
 func (e Event) isTakeover() bool { return e.Outcome == Claimed && e.Attempt > 1 }
 
-// Declare says that there is a policy with this label, before its first request: [Stats]
-// then has its counts, which are zero, and the observer gets EventDeclared, so that it
-// can make a series at zero for each outcome. Metrics that begin with the first lapsed
+// Declare says that there is a policy with this label, before its first request, which
+// may report these kinds of events besides those of the engine. [Stats] then has its
+// counts, which are zero, and the observer gets EventDeclared, so that it can make a
+// series at zero for each outcome and kind. Metrics that begin with the first lapsed
 // request have not increased, and no alert would see it.
 //
 // The package protocol declares its guards. Call it for the labels of other operations,
 // once for each, when the program starts. An invalid label is not declared.
-func (e *Engine) Declare(label string) {
+func (e *Engine) Declare(label string, kinds ...*EventKind) {
 	if bounds.Label("label", label) != nil {
 		return
 	}
 	e.tallies.of(label)
-	if event := (Event{Kind: EventDeclared, Label: label}); e.observing.wants(&event) {
+	if event := (Event{Kind: EventDeclared, Label: label, Kinds: kinds}); e.observing.wants(&event) {
 		e.observing.notify(e.base, event)
 	}
 }

@@ -35,8 +35,8 @@ func (l *operatorLog) logger() *slog.Logger {
 }
 
 // report logs an event that an operator must know, unless its message was logged a moment
-// ago. The resolution of a record is always logged, and so is an event that a policy
-// reports once. A panic of the logger's handler is swallowed, as that of an observer is.
+// ago; see [EventKind].Always. A panic of the logger's handler is swallowed, as that of
+// an observer is.
 func (l *operatorLog) report(ctx context.Context, e *Event) {
 	defer func() { _ = recover() }()
 	level, message := notice(e)
@@ -45,7 +45,7 @@ func (l *operatorLog) report(ctx context.Context, e *Event) {
 		return
 	}
 	skipped := 0
-	if e.Kind != EventResolved && e.Kind != EventBodyConsumed && e.Kind != EventBodyOmitted { // the latter are once for each policy
+	if e.Kind == nil || !e.Kind.Always {
 		var due bool
 		if skipped, due = l.due(message); !due {
 			return
@@ -76,34 +76,17 @@ func (l *operatorLog) report(ctx context.Context, e *Event) {
 // notice is the table of important events. The message is empty for successes, for
 // mistakes of clients, and for events that another event of the same request covers.
 func notice(e *Event) (slog.Level, string) {
-	switch e.Kind {
-	case EventLeaseLost:
-		return slog.LevelWarn, "reprise: an attempt lost its lease; another one may run beside it"
-	case EventRunTooLong:
-		return slog.LevelWarn, "reprise: a handler ran longer than Config.MaxRun"
-	case EventPanic:
-		return slog.LevelError, "reprise: a function of the policy panicked"
-	case EventResolved:
-		return slog.LevelInfo, "reprise: an operator resolved a record"
-	case EventBlobError:
-		return slog.LevelError, "reprise: a response body could not be written to, or read from, the blob store"
-	case EventDescription:
-		return slog.LevelWarn, "reprise: Config.Describe returned a text with the key in it, which the record does not keep"
-	case EventReported:
-		return slog.LevelWarn, "reprise: a handler reported an error beside a complete response, which is its result"
-	case EventBodyConsumed:
-		return slog.LevelWarn, "reprise: a request was refused because nothing, or only a rest, is left of its body"
-	case EventBodyOmitted:
-		return slog.LevelWarn, "reprise: a response body is not kept, because it is too large; its retries do not get it"
-	case EventStoreError:
-		return slog.LevelError, storeNotice(e.Err)
-	default: // its outcome or its end decides
+	switch {
+	case e.Kind == EventStoreError:
+		return e.Kind.Level, storeNotice(e.Err)
+	case e.Kind != nil:
+		return e.Kind.Level, e.Kind.Message
 	}
 	switch e.End {
 	case EndSuperseded, EndContested:
 		return slog.LevelWarn, "reprise: two attempts of one operation ran; the later one's result counts"
 	case EndUnrecorded:
-		return slog.LevelError, "reprise: a response left that is not recorded"
+		return slog.LevelError, "reprise: a result was sent that is not recorded"
 	case EndNotApplied:
 		if e.Reason != "" {
 			return slog.LevelError, "reprise: the outcome of an operation is unknown, and no record says so: a retry runs it again"

@@ -9,9 +9,9 @@ import (
 // why. Each request has exactly one, which the engine counts under the label of its
 // policy (see [Stats]), and which exactly one counted [Event] carries.
 //
-// A request is a call to [Engine.Begin], or a request that the package protocol refuses
-// before it calls Begin. A caller that leaves while it waits for another attempt counts
-// as InProgress: that is the result it would have got.
+// A request is a call to [Engine.Begin], or one that its caller refuses before it calls
+// Begin, which [Engine.Refuse] counts. A caller that leaves while it waits for another
+// attempt counts as InProgress: that is the result it would have got.
 type Outcome uint8
 
 // The outcomes of a request. The zero value is not one of them. Those that a store
@@ -27,15 +27,15 @@ const (
 
 // The outcomes that no store answers.
 const (
-	Unprotected     Outcome = iota + 1 + Expired // an attempt started without a claim: see Operation.FailOpen
-	Unavailable                                  // refused: the store gave no definite result, or the engine is closed
-	Corrupt                                      // refused: the record is unreadable
-	KeyMissing                                   // refused: the policy requires a key, or the operation has none
-	KeyInvalid                                   // refused: the key is malformed
-	ScopeMissing                                 // refused: the caller is unknown
-	RequestTooLarge                              // refused: the body is over the limit
-	RequestInvalid                               // refused: the request could not be read or understood
-	Failed                                       // refused: a function of the policy failed, or the operation is invalid
+	Unprotected    Outcome = iota + 1 + Expired // an attempt started without a claim: see Operation.FailOpen
+	Unavailable                                 // refused: the store gave no definite result, or the engine is closed
+	Corrupt                                     // refused: the record is unreadable
+	KeyMissing                                  // refused: there is no key, and one is needed
+	KeyInvalid                                  // refused: the key is malformed
+	ScopeMissing                                // refused: the caller is unknown
+	TooLarge                                    // refused: the request is over the size limit of its policy
+	RequestInvalid                              // refused: the request could not be read or understood
+	Failed                                      // refused: a function of the policy failed, or the operation is invalid
 )
 
 // String returns the outcome as it appears in logs and metrics.
@@ -45,7 +45,7 @@ var outcomeNames = [...]string{
 	Claimed: "claimed", InProgress: "in-progress", Replayed: "replayed", Mismatch: "mismatch", Lapsed: "lapsed",
 	Expired: "expired", Unprotected: "unprotected", Unavailable: "unavailable", Corrupt: "corrupt",
 	KeyMissing: "key-missing", KeyInvalid: "key-invalid", ScopeMissing: "scope-missing",
-	RequestTooLarge: "too-large", RequestInvalid: "request-invalid", Failed: "internal-error",
+	TooLarge: "too-large", RequestInvalid: "request-invalid", Failed: "internal-error",
 }
 
 // Outcomes returns every outcome of a request.
@@ -55,17 +55,17 @@ func Outcomes() []Outcome { return enumerate[Outcome](len(outcomeNames)) }
 // caller ended has exactly one, which the engine counts under the label of its policy
 // (see [Stats]), and which exactly one counted [Event] carries.
 //
-// An attempt whose completion continues in the background has not ended: its response
-// left unrecorded, and it ends as EndRecorded or EndDropped.
+// An attempt whose completion continues in the background has not ended: its result was
+// sent unrecorded, and it ends as EndRecorded or EndDropped.
 type AttemptEnd uint8
 
 // The ends of an attempt. The zero value is not one of them.
 const (
 	EndRecorded   AttemptEnd = iota + 1 // its result is kept
 	EndReleased                         // its claim is forgotten: the next request runs
-	EndUnrecorded                       // its response left, and no record will have it: the claim lapses, or there was none
+	EndUnrecorded                       // its result was sent, and no record will have it: the claim lapses, or there was none
 	EndSuperseded                       // another attempt completed first, and its result was sent
-	EndContested                        // another attempt runs, or may have run: 409
+	EndContested                        // another attempt runs, or may have run
 	EndNotApplied                       // its transaction was rolled back, a retry runs again
 	EndUndecided                        // whether its transaction was committed is unknown
 	EndDropped                          // its completion, release or mark was given up: the claim lapses

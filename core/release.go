@@ -16,7 +16,7 @@ import (
 //	Attempt.releaseLateTry  in the background: an earlier try of a claim that was released
 
 // Release ends the attempt and gives up its claim, so that the next request runs. Call it
-// before the response leaves. It is bounded and repeated as Complete is; an error other
+// before the result is sent. It is bounded and repeated as Complete is; an error other
 // than [store.ErrInvalid] says that the release continues in the background, or, where to
 // repeat it is useless, that the claim lapses. [ErrRunTooLong] says that it came too
 // late: the record says that the outcome is unknown (see Config.MaxRun), and stays.

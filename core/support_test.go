@@ -233,12 +233,12 @@ func (s *events) wantCounted(t *testing.T, stats reprise.Stats) {
 	defer s.mu.Unlock()
 	for _, e := range s.list {
 		set := 0
-		for _, is := range []bool{e.Outcome != 0, e.End != 0, e.Kind != 0} {
+		for _, is := range []bool{e.Outcome != 0, e.End != 0, e.Kind != nil} {
 			if is {
 				set++
 			}
 		}
-		if set != 1 || e.Kind != 0 && e.Counted {
+		if set != 1 || e.Kind != nil && e.Counted {
 			t.Errorf("not exactly one of outcome, end and kind, or a kind that counts: %+v", e)
 		}
 		switch {

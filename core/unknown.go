@@ -19,7 +19,7 @@ import (
 // [store.MaxReason] bytes: a longer one is cut and ends in "...". Each character that is
 // not printable ASCII becomes a "?", and an empty reason "no reason given".
 //
-// Call it before the response leaves. It is bounded and repeated as Complete is. An error
+// Call it before the result is sent. It is bounded and repeated as Complete is. An error
 // other than [store.ErrInvalid] says that the record does not say so, or not yet: the
 // repetition continues in the background, or, where it is useless, the claim lapses. For
 // an unprotected attempt it is always the reason why there is no claim.

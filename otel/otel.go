@@ -163,18 +163,20 @@ var takeover = reprise.Event{Outcome: reprise.Claimed, Attempt: 2}.Name()
 // such a reason does no harm.
 const unknownLost = "unknown-lost"
 
-// otherEvents are the names of the events that end neither a request nor an attempt.
+// otherEvents are the names of the engine's events that end neither a request nor an
+// attempt. EventDeclared names those of a policy.
 var otherEvents = []string{
-	takeover, unknownLost, reprise.EndUnrecorded.String(), reprise.EndUnknown.String(), reprise.EventRenewed.String(), reprise.EventLeaseLost.String(),
-	reprise.EventRunTooLong.String(), reprise.EventStoreError.String(), reprise.EventPanic.String(),
-	reprise.EventResolved.String(), reprise.EventBlobError.String(), reprise.EventDescription.String(), reprise.EventReported.String(),
-	reprise.EventBodyConsumed.String(), reprise.EventBodyOmitted.String(),
+	takeover, unknownLost, reprise.EndUnrecorded.String(), reprise.EndUnknown.String(), reprise.EventRenewed.Name, reprise.EventLeaseLost.Name,
+	reprise.EventRunTooLong.Name, reprise.EventStoreError.Name, reprise.EventResolved.Name,
 }
 
 // Observe implements [reprise.Observer].
 func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
 	t.start(ctx, e.Label)
 	if e.Kind == reprise.EventDeclared {
+		for _, kind := range e.Kinds {
+			t.events.Add(ctx, 0, t.about(e.Label, keyEvent, kind.Name))
+		}
 		return
 	}
 	if e.Counted && e.Outcome != 0 {

@@ -233,7 +233,7 @@ func described(t *testing.T, cfg protocol.Config, req protocol.Request, key stri
 		t.Error(err)
 	}
 	for _, e := range log.events {
-		if e.Kind == reprise.EventDescription || e.Kind == reprise.EventPanic {
+		if e.Kind == protocol.EventDescription || e.Kind == protocol.EventPanic {
 			events = append(events, e.Name())
 		}
 	}

@@ -93,7 +93,7 @@ func (g *Guard) PassStream(ctx context.Context, c Call) Field {
 	req := c.request()
 	g, concerned, err := g.concerns(ctx, &req)
 	if err != nil {
-		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: withoutKey(err, "")})
+		g.report(ctx, reprise.Event{Kind: EventPanic, Err: withoutKey(err, "")})
 		return Field{}
 	}
 	if _, lines := g.cfg.Key.lines(&req); !concerned || lines == 0 {

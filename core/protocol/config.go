@@ -122,7 +122,7 @@ type Config struct {
 	// to 255 bytes of printable US-ASCII: a longer text is cut and ends in "...", and each
 	// other character becomes a "?". In the place of a text with the key in it, the record
 	// says that it was withheld, and if Describe panics, it has none; the observer is
-	// notified of both (see [reprise.EventDescription] and [reprise.EventPanic]). A key of
+	// notified of both (see [EventDescription] and [EventPanic]). A key of
 	// less than 8 bytes is not withheld: it is in many texts that are not about it.
 	Describe func(ctx context.Context, r *Request) string
 
@@ -169,7 +169,7 @@ const (
 // A body is not kept if it is longer than MaxBody, if it has trailers, if there is no
 // room for its temporary file, and if the blob store fails or is slower than Timeout: the
 // client has the response then, its retries get the response of Config.Oversize, and
-// Stats and the observer tell ([reprise.EventBlobError]). Where the effects commit with
+// Stats and the observer tell ([EventBlobError]). Where the effects commit with
 // the response, they are rolled back instead: 503 not-applied, or 500 response-too-large
 // for a body that can never be kept.
 //

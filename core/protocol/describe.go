@@ -22,9 +22,9 @@ func (g *Guard) description(ctx context.Context, req *Request, key string) strin
 	text, err := g.ownDescription(ctx, *req)
 	switch {
 	case err != nil: // it panicked
-		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: withoutKey(err, key)})
+		g.report(ctx, reprise.Event{Kind: EventPanic, Err: withoutKey(err, key)})
 	case holdsKey(text, key):
-		g.report(ctx, reprise.Event{Kind: reprise.EventDescription})
+		g.report(ctx, reprise.Event{Kind: EventDescription})
 		return withheld
 	}
 	return text

@@ -205,14 +205,3 @@ func (g *Guard) refuseKey(ctx context.Context, req *Request, place string, err e
 	g.count(ctx, CodeKeyInvalid, err)
 	return Admission{Response: g.write(ctx, req, g.problems.ofKey(place, err))}
 }
-
-// count counts a refusal before Begin, and notifies the engine's observer of it.
-func (g *Guard) count(ctx context.Context, code Code, err error) {
-	g.engine.Refuse(ctx, g.cfg.Name, g.problems.of(code).Outcome, err)
-}
-
-// report notifies the engine's observer of something that the engine did not see.
-func (g *Guard) report(ctx context.Context, event reprise.Event) {
-	event.Label = g.cfg.Name
-	g.engine.Report(ctx, event)
-}

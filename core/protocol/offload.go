@@ -212,7 +212,7 @@ func (r readUntil) Read(p []byte) (int, error) {
 
 // reportBlob notifies the observer of a failure of the blob store.
 func (g *Guard) reportBlob(ctx context.Context, id store.ID, err error) {
-	g.report(ctx, reprise.Event{Kind: reprise.EventBlobError, ID: id, Err: err})
+	g.report(ctx, reprise.Event{Kind: EventBlobError, ID: id, Err: err})
 }
 
 // BlobStore keeps the response bodies that [Offloading] moves out of the records. Package

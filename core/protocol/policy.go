@@ -117,7 +117,7 @@ func (x *Exchange) reportBeside(c *Captured, e exit) {
 		return
 	}
 	err := x.guard.besideText(c.Reported, string(x.scratch.key))
-	x.guard.report(x.Context(), reprise.Event{Kind: reprise.EventReported, ID: x.attempt.ID(), Err: err})
+	x.guard.report(x.Context(), reprise.Event{Kind: EventReported, ID: x.attempt.ID(), Err: err})
 }
 
 // besideText returns err for the observer. Its method may panic.
@@ -134,7 +134,7 @@ func (g *Guard) annotation(ctx context.Context) string {
 	note, err := g.ownAnnotation(ctx)
 	switch {
 	case err != nil:
-		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: withoutKey(err, "")})
+		g.report(ctx, reprise.Event{Kind: EventPanic, Err: withoutKey(err, "")})
 		return ""
 	case !record.ValidAnnotation(note):
 		return ""
@@ -168,7 +168,7 @@ func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 	}
 	r, err := g.ownProblem(ctx, *req, p)
 	if err != nil {
-		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: withoutKey(err, "")})
+		g.report(ctx, reprise.Event{Kind: EventPanic, Err: withoutKey(err, "")})
 		return g.problems.response(p)
 	}
 	return g.problems.completed(r, p)

@@ -66,7 +66,7 @@ var wantedCodes = []struct {
 	{CodeOutcomeUnknown, 409, 0, "FAILED_PRECONDITION", reprise.Lapsed},
 	{CodeResultUnavailable, 409, 0, "FAILED_PRECONDITION", 0},
 	{CodeResultExpired, 409, 0, "FAILED_PRECONDITION", reprise.Expired},
-	{CodeRequestTooLarge, 413, 0, "RESOURCE_EXHAUSTED", reprise.RequestTooLarge},
+	{CodeRequestTooLarge, 413, 0, "RESOURCE_EXHAUSTED", reprise.TooLarge},
 	{CodeKeyReused, 422, 0, "FAILED_PRECONDITION", reprise.Mismatch},
 	{CodeStoreUnavailable, 503, 2 * time.Second, "UNAVAILABLE", reprise.Unavailable},
 	{CodeNotApplied, 503, time.Second, "UNAVAILABLE", 0},

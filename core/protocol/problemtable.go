@@ -107,7 +107,7 @@ var problemTable = [...]problemRow{
 		only: func(g *Guard) bool { return g.cfg.Horizon > 0 },
 	},
 	{Problem: Problem{
-		Code: CodeRequestTooLarge, Status: 413, GRPC: grpcResourceExhausted, Outcome: reprise.RequestTooLarge, Title: "Request too large",
+		Code: CodeRequestTooLarge, Status: 413, GRPC: grpcResourceExhausted, Outcome: reprise.TooLarge, Title: "Request too large",
 		When:   "The body of a request with a key is over the limit.",
 		Detail: "The request body exceeds the limit for requests with the {source}. Nothing was run.",
 	}},

@@ -101,7 +101,7 @@ func logged(t *testing.T, cfg protocol.Config) (*protocol.Guard, *strings.Builde
 }
 
 // reasonsOf returns the reasons of the events of a kind.
-func (l *eventLog) reasonsOf(kind reprise.EventKind) (reasons []string) {
+func (l *eventLog) reasonsOf(kind *reprise.EventKind) (reasons []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.events {
@@ -110,6 +110,21 @@ func (l *eventLog) reasonsOf(kind reprise.EventKind) (reasons []string) {
 		}
 	}
 	return reasons
+}
+
+// Logs, metrics and alerts rely on these names, and operators get every event.
+func TestNamesOfTheEventsOfAGuard(t *testing.T) {
+	t.Parallel()
+	guard, lines, _ := logged(t, protocol.Config{})
+	for name, kind := range map[string]*reprise.EventKind{
+		"panic": protocol.EventPanic, "blob-error": protocol.EventBlobError, "description-withheld": protocol.EventDescription,
+		"error-reported": protocol.EventReported, "body-consumed": protocol.EventBodyConsumed, "body-omitted": protocol.EventBodyOmitted,
+	} {
+		guard.Engine().Report(t.Context(), reprise.Event{Kind: kind})
+		if says := "level=" + kind.Level.String() + " msg=\"" + kind.Message; kind.Name != name || strings.Count(lines.String(), says) != 1 {
+			t.Errorf("%q, want %q, and %s in the log:\n%s", kind.Name, name, says, lines)
+		}
+	}
 }
 
 // R50: a consumed body is reported once for each policy, with the likely mistake, and
@@ -138,7 +153,7 @@ func TestR50WarnsOfAConsumedBodyOnce(t *testing.T) {
 				finish(a.Exchange, 201)
 			}
 		}
-		reasons := log.reasonsOf(reprise.EventBodyConsumed)
+		reasons := log.reasonsOf(protocol.EventBodyConsumed)
 		text := lines.String()
 		if c.want == "" {
 			if len(reasons) != 0 || strings.Contains(text, "WARN") {
@@ -181,7 +196,7 @@ func TestR35WarnsOfAnOmittedBodyOnce(t *testing.T) {
 			a.Exchange.Finish(protocol.Captured{Status: 200, Body: []byte(strings.Repeat("s", c.size))})
 			a.Exchange.Close()
 		}
-		reasons := log.reasonsOf(reprise.EventBodyOmitted)
+		reasons := log.reasonsOf(protocol.EventBodyOmitted)
 		n := strings.Count(lines.String(), "is not kept, because it is too large")
 		if c.want == "" && len(reasons)+n > 0 || c.want != "" && (n != 1 || len(reasons) != 1 || !strings.Contains(reasons[0], c.want)) || strings.Contains(lines.String(), "secret") {
 			t.Errorf("%s: reported %q, and %d times in the log:\n%s", name, reasons, n, lines)

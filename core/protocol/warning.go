@@ -30,7 +30,7 @@ func (g *Guard) warnConsumed(ctx context.Context, req *Request, rest bool) {
 	case req.Length < 0:
 		reason += ", or the client sent an empty body of unknown length with a Content-Type"
 	}
-	g.report(ctx, reprise.Event{Kind: reprise.EventBodyConsumed, Reason: reason + "; see docs/guides/middlewares.md, layers that read the body"})
+	g.report(ctx, reprise.Event{Kind: EventBodyConsumed, Reason: reason + "; see docs/guides/middlewares.md, layers that read the body"})
 }
 
 // warnOmitted warns of a response body that is too large to be kept (R35), and names the
@@ -49,5 +49,5 @@ func (x *Exchange) warnOmitted() {
 	default:
 		reason = fmt.Sprintf("it is longer than Config.Limits.ResponseBody, %d bytes, and Config.Offload keeps neither messages nor bodies with trailers: raise the limit", cfg.Limits.ResponseBody)
 	}
-	x.guard.report(x.Context(), reprise.Event{Kind: reprise.EventBodyOmitted, ID: x.attempt.ID(), Reason: reason})
+	x.guard.report(x.Context(), reprise.Event{Kind: EventBodyOmitted, ID: x.attempt.ID(), Reason: reason})
 }

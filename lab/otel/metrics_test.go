@@ -57,6 +57,11 @@ func TestScrapedCountersAreTheEnginesOwn(t *testing.T) {
 	if errors, ok := value(families["reprise_events_total"], "reprise_event", "store-error"); !ok || errors == 0 {
 		t.Errorf("%v failures of the store, %v", errors, ok)
 	}
+	for _, name := range []string{"panic", "blob-error", "description-withheld", "error-reported", "body-consumed", "body-omitted"} {
+		if n, ok := value(families["reprise_events_total"], "reprise_label", "orders", "reprise_event", name); !ok || n != 0 {
+			t.Errorf("%s begins at %v, %v, want zero", name, n, ok)
+		}
+	}
 	for _, name := range []string{"unavailable", "corrupt"} {
 		if !has(families["reprise_store_duration_seconds"], "error_type", name) {
 			t.Errorf("no call of the store failed as %s", name)
