@@ -46,6 +46,10 @@ type Config struct {
 	// 10,000.
 	MaxRequests int `toml:"max_requests"`
 
+	// Seal encrypts the responses of all policies in the store. The default is that they
+	// are in the clear.
+	Seal Seal `toml:"seal"`
+
 	// Default is the policy of requests that no route matches. It has no Match.
 	Default Policy `toml:"default"`
 

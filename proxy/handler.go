@@ -90,7 +90,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resp := &response{ResponseWriter: w}
 	r = r.WithContext(context.WithValue(r.Context(), responseKey{}, resp))
 	r.Host = normalHost(r.Host)
-	p := rt.of(r)
+	p, pattern := rt.of(r)
+	resp.pattern = pattern
 	if inDoubt(r) {
 		resp.Header().Set("Connection", "close")
 	}
@@ -129,6 +130,10 @@ type policy struct {
 }
 
 func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, error) {
+	seal, err := c.Seal.read()
+	if err != nil {
+		return nil, err
+	}
 	rt := &routes{mux: http.NewServeMux(), transport: newTransport(c), maxRequests: c.MaxRequests, routed: len(c.Routes) > 0}
 	names := map[string]bool{}
 	add := func(p Policy, name string) (*policy, error) {
@@ -139,14 +144,13 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 			return nil, fmt.Errorf("proxy: two policies have the name %q", p.Name)
 		}
 		names[p.Name] = true
-		made, err := newPolicy(engine, c, &p, rt.transport, log)
+		made, err := newPolicy(engine, c, &p, seal, rt.transport, log)
 		if err != nil {
 			return nil, fmt.Errorf("proxy: policy %q: %w", p.Name, err)
 		}
 		rt.methods = append(rt.methods, made.methods...)
 		return made, nil
 	}
-	var err error
 	if rt.otherwise, err = add(c.Default, "default"); err != nil {
 		return nil, err
 	}
@@ -186,7 +190,7 @@ func register(mux *http.ServeMux, pattern string, p *policy) (err error) {
 	return nil
 }
 
-func newPolicy(engine *reprise.Engine, c *Config, p *Policy, transport http.RoundTripper, log *slog.Logger) (*policy, error) {
+func newPolicy(engine *reprise.Engine, c *Config, p *Policy, seal protocol.Sealing, transport http.RoundTripper, log *slog.Logger) (*policy, error) {
 	if p.Unkeyed {
 		if !reflect.DeepEqual(*p, Policy{Name: p.Name, Match: p.Match, Unkeyed: true}) {
 			return nil, errors.New("unkeyed and other settings are set; an unkeyed policy has only a name and patterns")
@@ -199,7 +203,7 @@ func newPolicy(engine *reprise.Engine, c *Config, p *Policy, transport http.Roun
 	if p.Scope.of == nil {
 		return nil, fmt.Errorf("the scope is missing, %w", errNotation)
 	}
-	guard, err := p.guard(engine, len(c.Trusted) > 0)
+	guard, err := p.guard(engine, seal, len(c.Trusted) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -236,11 +240,11 @@ func unbounded(next http.Handler) http.Handler {
 	})
 }
 
-// of returns the policy of a request.
-func (rt *routes) of(r *http.Request) *policy {
-	handler, _ := rt.mux.Handler(r)
+// of returns the policy of a request and the pattern that matches it, empty if none does.
+func (rt *routes) of(r *http.Request) (*policy, string) {
+	handler, pattern := rt.mux.Handler(r)
 	if p, ok := handler.(*policy); ok {
-		return p
+		return p, pattern
 	}
-	return rt.otherwise
+	return rt.otherwise, ""
 }

@@ -60,6 +60,10 @@ type Policy struct {
 	FingerprintOmit    []string `toml:"fingerprint_omit"`
 	FingerprintHeaders []string `toml:"fingerprint_headers"` // that count too
 
+	// RecordPath keeps the path of a request in its record, for operators, in the clear. By
+	// default the record has the method and the pattern of the route.
+	RecordPath bool `toml:"record_path"`
+
 	// UpstreamAware is for an upstream that honours the header too: a response that it marks
 	// with Idempotent-Replayed: true reaches the client with that mark and is not recorded
 	// here, nor is a 409 or a 5xx. Its retry reaches the upstream, which alone keeps it from
@@ -74,6 +78,18 @@ var presets = map[string]reprise.Preset{"": reprise.AtMostOnce, "at-most-once": 
 // fingerprints are the values of Policy.Fingerprint.
 var fingerprints = map[string]protocol.Fingerprinter{
 	"": nil, "bytes": nil, "json": protocol.CanonicalJSON, "none": protocol.NoFingerprint,
+}
+
+// describe returns the description that the record of a request has.
+func (p *Policy) describe(ctx context.Context, r *protocol.Request) string {
+	if p.RecordPath {
+		return r.Method + " " + r.Path
+	}
+	pattern := responseOf(ctx).pattern
+	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
+		pattern = strings.TrimLeft(pattern[i:], " \t")
+	}
+	return strings.TrimSpace(r.Method + " " + pattern)
 }
 
 // fields returns the canonical names of the fields that the policy decides by.
@@ -95,7 +111,7 @@ func (p *Policy) fields(trusts bool) []string {
 }
 
 // guard returns the guard of the policy over the engine.
-func (p *Policy) guard(engine *reprise.Engine, trusts bool) (*protocol.Guard, error) {
+func (p *Policy) guard(engine *reprise.Engine, seal protocol.Sealing, trusts bool) (*protocol.Guard, error) {
 	preset, known := presets[p.Preset]
 	if !known {
 		return nil, fmt.Errorf("preset is %q, want at-most-once or recoverable", p.Preset)
@@ -124,7 +140,8 @@ func (p *Policy) guard(engine *reprise.Engine, trusts bool) (*protocol.Guard, er
 		FailOpen:    p.FailOpen,
 		Limits:      protocol.Limits{Key: p.MaxKey, RequestBody: p.MaxRequestBody, ResponseBody: p.MaxResponseBody},
 		Fingerprint: protocol.Fingerprinting{Func: fingerprint, Omit: p.FingerprintOmit, Headers: compared},
-		Describe:    func(_ context.Context, r *protocol.Request) string { return r.Method + " " + r.Path },
+		Seal:        seal,
+		Describe:    p.describe,
 	}
 	if len(p.Headers) > 0 {
 		c.Key = protocol.KeyHeader(p.Headers[0], p.Headers[1:]...)

@@ -45,7 +45,7 @@ fingerprint_headers = ["X-Version"]
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := c.Default.guard(engine, false)
+	guard, err := c.Default.guard(engine, protocol.Sealing{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +68,14 @@ fingerprint_headers = ["X-Version"]
 	if got, want := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); got != want {
 		t.Errorf("the guard has %s, want %s", got, want)
 	}
-	open, err := (&Policy{Fingerprint: "none", Preset: "recoverable", FailOpen: true}).guard(engine, true)
+	open, err := (&Policy{Fingerprint: "none", Preset: "recoverable", FailOpen: true}).guard(engine, protocol.Sealing{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c := open.Config(); !c.FailOpen || reflect.ValueOf(c.Fingerprint.Func).Pointer() != reflect.ValueOf(protocol.NoFingerprint).Pointer() {
 		t.Errorf("with fail_open and no fingerprint: %+v", c)
 	}
-	plain, err := new(Policy).guard(engine, true)
+	plain, err := new(Policy).guard(engine, protocol.Sealing{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

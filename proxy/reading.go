@@ -66,7 +66,7 @@ func (rt *routes) overridden(r *http.Request, p *policy) bool {
 		for _, value := range values {
 			other := *r
 			other.Method = strings.ToUpper(strings.TrimSpace(value))
-			if q := rt.of(&other); slices.Contains(q.methods, other.Method) && (q != p || !slices.Contains(p.methods, r.Method)) {
+			if q, _ := rt.of(&other); slices.Contains(q.methods, other.Method) && (q != p || !slices.Contains(p.methods, r.Method)) {
 				return true
 			}
 		}

@@ -14,7 +14,8 @@ import (
 type response struct {
 	http.ResponseWriter
 
-	status   int // 0: no response
+	pattern  string // of the route; empty: none matches
+	status   int    // 0: no response
 	bytes    int64
 	replayed string // the name of the field to set; empty: none
 	released bool   // the key, because the upstream decides about the retry
