@@ -39,6 +39,20 @@ var listCases = []testCase{
 		"A listing by age shows the records whose last attempt claimed them at least that long ago, and no younger ones.",
 		a.claims(first), passes(short.times(2)),
 		within(short, b.of(1).claims(first), listsOlder(short, store.Query{}, a))),
+	function("list-digits", inspector, "Query.Digits",
+		"A listing by digits shows the records whose IDs begin with them, and no others.",
+		func(s *scene) {
+			for i := range 3 {
+				s.must(a.of(i).claims(first), a.of(i).completes("answer"))
+			}
+			brace := a.of(3).id('}', 1)
+			s.must(brace.claims(first), brace.completes("answer"))
+			for _, p := range []actor{a, a.of(1), brace} {
+				id := s.caller(p).ID.String()
+				s.must(lists(store.Query{Digits: id[:8]}, p), lists(store.Query{Digits: id[:9]}, p), lists(store.Query{Digits: id}, p))
+			}
+			s.must(lists(store.Query{Digits: "7d"}, brace), listIsInvalid(store.Query{Digits: "x", Limit: 1}))
+		}),
 	function("list-pages", inspector, "Inspector.List, Page.Next",
 		"The pages of a listing have at most as many records as asked for, and together every record that is there all the time, while others come and go.",
 		testPages),

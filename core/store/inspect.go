@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/core/internal/bounds"
@@ -140,13 +141,14 @@ type Query struct {
 	States    RecordStates  // only these; zero is all
 	Label     string        // only records with this label; empty is all but those of ProbeLabel
 	OlderThan time.Duration // only records whose last attempt claimed them at least this long ago; unreadable ones always
+	Digits    string        // only records whose ID begins with these hexadecimal digits, in lower case; empty is all
 	After     string        // [Page].Next of the page before; empty starts at the beginning
 	Limit     int           // records in the page, 1 to [MaxPage]
 }
 
 // Selects reports whether q selects r at the instant at, by the store's clock.
 func (q *Query) Selects(r *Record, at time.Time) bool {
-	if !q.States.Has(r.State) || q.Label != r.Label && (q.Label != "" || r.Label == ProbeLabel) {
+	if !strings.HasPrefix(r.ID.String(), q.Digits) || !q.States.Has(r.State) || q.Label != r.Label && (q.Label != "" || r.Label == ProbeLabel) {
 		return false
 	}
 	return q.OlderThan <= 0 || r.State == StateUnreadable || at.Sub(r.ClaimedAt) >= q.OlderThan
@@ -180,6 +182,8 @@ func (q *Query) Validate() error {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxPage:
 		return fmt.Errorf("%w: Query.Limit is %d, want 1 to %d", ErrInvalid, q.Limit, MaxPage)
+	case strings.Trim(q.Digits, "0123456789abcdef") != "" || len(q.Digits) > 2*len(ID{}):
+		return fmt.Errorf("%w: Query.Digits is not the beginning of an ID: want up to %d hexadecimal digits in lower case", ErrInvalid, 2*len(ID{}))
 	case q.OlderThan < 0:
 		return fmt.Errorf("%w: Query.OlderThan is %v, want 0 or more", ErrInvalid, q.OlderThan)
 	}

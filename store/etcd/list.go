@@ -34,7 +34,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if withCompleted(&q) {
 		most, kinds = scannedWithPayloads, []string{alive, payloads}
 	}
-	r, err := s.client.Get(ctx, all+at.after, clientv3.WithRange(clientv3.GetPrefixRangeEnd(all)), clientv3.WithLimit(most))
+	r, err := s.client.Get(ctx, all+max(at.after, q.Digits), clientv3.WithRange(clientv3.GetPrefixRangeEnd(all+q.Digits)), clientv3.WithLimit(most))
 	if err != nil {
 		return store.Page{}, classify(err)
 	}

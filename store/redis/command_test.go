@@ -14,8 +14,10 @@ func TestAKeyIsThePrefixAndTheID(t *testing.T) {
 	if got, want := s.key(id), "p*[?]\\:{\xab"+strings.Repeat("\x00", 30)+"\x01}"; got != want {
 		t.Errorf("key %q, want %q", got, want)
 	}
-	if got, want := s.pattern(), `p\*\[\?\]\\:*`; got != want {
-		t.Errorf("pattern %q, want %q", got, want)
+	for digits, rest := range map[string]string{"": "*", "2a0": `{\**`, "7d7d01": "}}{\x01*", "7d7d": "*"} {
+		if got, want := s.pattern(digits), `p\*\[\?\]\\:`+rest; got != want {
+			t.Errorf("pattern for %q: %q, want %q", digits, got, want)
+		}
 	}
 	l := lister{store: s, shown: map[store.ID]bool{}}
 	keys := []string{s.key(id), s.key(id), s.prefix + "short", s.prefix + strings.Repeat("l", keySize), strings.Repeat("o", 42), payloadKey(s.key(id))}

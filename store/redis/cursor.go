@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,9 +91,15 @@ func shapeOf(slot redis.ClusterSlot) string {
 	return fmt.Sprint(slot.Start, slot.End, slot.Nodes[0].ID)
 }
 
-// pattern returns the glob that the keys of records match.
-func (s *Store) pattern() string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s.prefix) + "*"
+// pattern returns the glob that the keys of records match whose IDs begin with digits, up
+// to the last whole byte.
+func (s *Store) pattern(digits string) string {
+	begin := s.prefix
+	first, _ := hex.DecodeString(digits[:len(digits)&^1])
+	if rest := strings.TrimLeft(string(first), "}"); rest != "" {
+		begin += strings.TrimSuffix(string(first), rest) + "{" + rest
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(begin) + "*"
 }
 
 // digest returns a 64-bit hash of a list of texts, and 0 for a single empty one.

@@ -129,7 +129,7 @@ type stepper struct {
 
 // step scans the next keys of a server, and adds the records that the query selects.
 func (l *lister) step(ctx context.Context, node *redis.Client, at stepper) (stepper, error) {
-	keys, next, err := node.Scan(ctx, at.scan, l.store.pattern(), keysPerStep).Result()
+	keys, next, err := node.Scan(ctx, at.scan, l.store.pattern(l.query.Digits), keysPerStep).Result()
 	if err != nil {
 		return at, fail(classify(err).class, err)
 	}

@@ -289,6 +289,7 @@ var operatorFlaws = []storeFlaw{
 		return q.Label == "" && label == store.ProbeLabel
 	})),
 	flawed("list-all-ages", "lists every age", "list-age", selects(func(q *store.Query) { q.OlderThan = 0 })),
+	flawed("list-all-ids", "lists every ID", "list-digits", selects(func(q *store.Query) { q.Digits = "" })),
 	flawed("list-one-page", "ends a listing with its first page", "list-pages", flips(list, func(c *call) { c.page.Next = "" })),
 	flawed("list-skips", "leaves out a record between two pages", "list-pages", flips(list, func(c *call) {
 		if i := c.page.Scanned; c.page.Next != "" {

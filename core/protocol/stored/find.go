@@ -62,7 +62,7 @@ func FindID(ctx context.Context, in store.Inspector, text string, progress func(
 		return id, err
 	}
 	var found []store.Record
-	scanned, q := 0, store.Query{Limit: 1000}
+	scanned, q := 0, store.Query{Limit: 1000, Digits: digits}
 	for {
 		page, err := in.List(ctx, q)
 		if err != nil {
@@ -85,7 +85,7 @@ func FindID(ctx context.Context, in store.Inspector, text string, progress func(
 	}
 	switch len(found) {
 	case 0:
-		return id, fmt.Errorf("%w: no ID of %d records begins with %s", store.ErrNotFound, scanned, digits)
+		return id, fmt.Errorf("%w: no ID begins with %s", store.ErrNotFound, digits)
 	case 1:
 		return found[0].ID, nil
 	default:

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -106,6 +107,11 @@ func (t *Table) page(ctx context.Context, q store.Query) (store.Page, error) {
 	if err != nil {
 		return store.Page{}, err
 	}
+	// The statements read in the order of the IDs, from those that begin with these bytes.
+	first, _ := hex.DecodeString(q.Digits[:len(q.Digits)&^1])
+	if q.After == "" {
+		after = first
+	}
 	var page store.Page
 	for {
 		var rows []row
@@ -118,6 +124,9 @@ func (t *Table) page(ctx context.Context, q store.Query) (store.Page, error) {
 		}
 		for i := range rows {
 			r := &rows[i]
+			if !bytes.HasPrefix(r.id[:], first) {
+				return page, nil
+			}
 			page.Scanned++
 			after = r.id[:]
 			if view := r.view(); r.visible() && q.Selects(&view, time.UnixMicro(r.At)) {
