@@ -113,6 +113,15 @@ type Checker interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
+// A Surveyor looks beyond its own records: a listing of the wrong prefix, schema or table
+// finds no record, which looks like a store without trouble.
+type Surveyor interface {
+	// Elsewhere returns the names of other namespaces of the server that hold records, ten
+	// at most: prefixes, or tables of databases. It is for people, and bounds how much it
+	// looks at, so it may miss some.
+	Elsewhere(ctx context.Context) ([]string, error)
+}
+
 // A Meter reports how much a store uses of its bounded resources, for the statistics of
 // an engine and for metrics. It does not contact the server, and is quick.
 type Meter interface {

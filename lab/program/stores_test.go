@@ -64,7 +64,7 @@ func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixt
 	return &fixture{
 		store: labtest.RedisStore(tb, client, repriseredis.Config{Prefix: prefix}),
 		env: []string{
-			"REPRISE_REDIS_URL=" + url, "REPRISE_PREFIX=" + prefix,
+			"REPRISE_REDIS_URL=" + url, "REPRISE_PREFIX=" + prefix, "ELSEWHERE=--prefix=typo:",
 			"DOCTOR=1", "STORE=Redis ", "FINDING=every operation works",
 		},
 		ruin: func(tb testing.TB, id store.ID) {
@@ -76,10 +76,12 @@ func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixt
 
 func postgresFixture(tb testing.TB, f *labtest.Postgres, url string) *fixture {
 	tb.Helper()
+	empty := f.Config.Schema + "_empty"
+	runProgram(tb, []string{"REPRISE_POSTGRES_URL=" + url}, 0, "migrate", "apply", "--schema", empty)
 	return &fixture{
 		store: f.Leased(tb),
 		env: []string{
-			"REPRISE_POSTGRES_URL=" + url, "REPRISE_SCHEMA=" + f.Config.Schema,
+			"REPRISE_POSTGRES_URL=" + url, "REPRISE_SCHEMA=" + f.Config.Schema, "ELSEWHERE=--schema=" + empty,
 			"DOCTOR=3", "STORE=PostgreSQL ", "FINDING=✗ fsync: ",
 		},
 		ruin: func(tb testing.TB, id store.ID) {

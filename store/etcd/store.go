@@ -43,6 +43,7 @@ var (
 	_ store.Waiter    = (*Store)(nil)
 	_ store.Inspector = (*Store)(nil)
 	_ store.Checker   = (*Store)(nil)
+	_ store.Surveyor  = (*Store)(nil)
 )
 
 // New returns a store. It does not contact the server; [Open] does. The error is

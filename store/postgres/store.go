@@ -37,6 +37,7 @@ var (
 	_ store.Store      = (*Store)(nil)
 	_ store.Transactor = (*Store)(nil)
 	_ store.Checker    = (*Store)(nil)
+	_ store.Surveyor   = (*Store)(nil)
 	_ store.Inspector  = (*Store)(nil)
 	_ store.Purger     = (*Store)(nil)
 	_ store.Maintainer = (*Store)(nil)

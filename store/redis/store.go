@@ -33,6 +33,7 @@ var (
 	_ store.Waiter    = (*Store)(nil)
 	_ store.Inspector = (*Store)(nil)
 	_ store.Checker   = (*Store)(nil)
+	_ store.Surveyor  = (*Store)(nil)
 	_ store.Meter     = (*Store)(nil)
 )
 

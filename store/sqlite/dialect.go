@@ -16,6 +16,8 @@ var dialect = sqlstore.Dialect{
 	Name:     "sqlite",
 	Embedded: true,
 	Guard:    "(SELECT read_uncommitted FROM pragma_read_uncommitted) = 0", // it takes effect with cache=shared
+	Tables: "SELECT t.name, '\"' || replace(t.name, '\"', '\"\"') || '\"' FROM sqlite_schema AS t WHERE t.type = 'table' AND " +
+		"(SELECT COUNT(*) FROM pragma_table_info(t.name) AS c WHERE c.name IN " + sqlstore.TableColumns + ") = " + sqlstore.TableColumnsCount + " ORDER BY 1 LIMIT 10",
 	Quote:    func(name string) string { return `"` + name + `"` },
 	Steps:    steps,
 	Versions: "CREATE TABLE IF NOT EXISTS {migrations} (version INTEGER NOT NULL PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP)",

@@ -112,6 +112,10 @@ type Dialect struct {
 	// no quick one.
 	Estimate string
 
+	// Tables is the query of the tables of any store, ten at most: the name of each as
+	// Options.Table has it, or with what else tells where it is, and its quoted name.
+	Tables string
+
 	// Quote quotes an identifier.
 	Quote func(name string) string
 

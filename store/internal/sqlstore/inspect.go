@@ -174,6 +174,37 @@ func (t *Table) listAfter(ctx context.Context, on Conn, after []byte) ([]row, er
 	return list, err
 }
 
+// TableColumns is a list of names that no table but those of stores has all of, in SQL,
+// and TableColumnsCount is how many they are.
+const (
+	TableColumns      = "('fence', 'revision', 'fingerprint', 'replay_until', 'valid_until', 'due_at', 'at_most_once')"
+	TableColumnsCount = "7"
+)
+
+// Elsewhere returns the names of other tables of stores that have a row.
+func (t *Table) Elsewhere(ctx context.Context) (names []string, err error) {
+	err = t.read(ctx, "look elsewhere", func(ctx context.Context, on Conn) error {
+		names = nil
+		var tables, quoted []string
+		err := on.Query(ctx, t.Dialect.Tables, func(r Row) error {
+			var name, quote string
+			err := r.Scan(&name, &quote)
+			tables, quoted = append(tables, name), append(quoted, quote)
+			return err
+		})
+		for i := 0; err == nil && i < len(tables); i++ {
+			if tables[i] != t.Options.Table {
+				err = on.Query(ctx, "SELECT 1 FROM "+quoted[i]+" LIMIT 1", func(Row) error {
+					names = append(names, tables[i])
+					return nil
+				})
+			}
+		}
+		return err
+	})
+	return names, err
+}
+
 // cursor returns the text of a position. It names the table.
 func (t *Table) cursor(after []byte) string { return t.cursorPrefix() + hex.EncodeToString(after) }
 

@@ -28,6 +28,7 @@ type shared interface {
 	Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error)
 	Release(ctx context.Context, id store.ID, owner store.Owner) error
 	store.Inspector
+	store.Surveyor
 }
 
 // Store has the methods that the stores of all databases share.

@@ -54,7 +54,7 @@ it has on the wire. It never prints or sends the key: a store knows only IDs.
 				return nil
 			}
 			return c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
-				r, err := c.inspect(ctx, store, id)
+				r, err := c.inspect(ctx, store, id, "are --scope and --endpoint those of the policy, and ")
 				if err != nil {
 					return err
 				}

@@ -24,7 +24,7 @@ func (c *session) lookUp(ctx context.Context, st *connect.Store, text string) (s
 	var several *stored.AmbiguousError
 	switch {
 	case err == nil:
-		return c.inspect(ctx, st, id)
+		return c.inspect(ctx, st, id, "")
 	case errors.As(err, &several):
 		list := make([]string, len(several.Records))
 		for i := range several.Records {
@@ -32,7 +32,7 @@ func (c *session) lookUp(ctx context.Context, st *connect.Store, text string) (s
 		}
 		return store.Record{}, findings("%w: %s", err, strings.Join(list, ", "))
 	case errors.Is(err, store.ErrNotFound):
-		return store.Record{}, findings("%w: if they are a client's key, reprise find finds it; otherwise the record was never written, was released, or its retention has ended", err)
+		return store.Record{}, noRecord(ctx, st, "whose ID begins with "+text, "is that the beginning of an ID, and not of a key, which reprise find takes, and ")
 	case errors.Is(err, store.ErrInvalid):
 		return store.Record{}, usage("%w", err)
 	default:
@@ -40,12 +40,28 @@ func (c *session) lookUp(ctx context.Context, st *connect.Store, text string) (s
 	}
 }
 
-// inspect reads one record.
-func (c *session) inspect(ctx context.Context, st *connect.Store, id store.ID) (store.Record, error) {
+// mistaken asks whether the settings that say where the records are, are wrong.
+func mistaken(st *connect.Store, elsewhere []string) string {
+	text := st.WhereSetting() + " as in the service?"
+	if len(elsewhere) > 0 {
+		text += " This server has records in " + strings.Join(elsewhere, ", ") + "."
+	}
+	return text
+}
+
+// noRecord says why there may be no record, the mistakes of an operator first. first is
+// the beginning of a question about another one.
+func noRecord(ctx context.Context, st *connect.Store, what, first string) error {
+	return findings("there is no record %s in %s: %s%s Otherwise it was never written, was released, or its retention has ended",
+		what, st.Name, first, mistaken(st, st.Elsewhere(ctx)))
+}
+
+// inspect reads one record. first is for noRecord.
+func (c *session) inspect(ctx context.Context, st *connect.Store, id store.ID, first string) (store.Record, error) {
 	r, err := st.Look.Inspect(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return r, findings("there is no record with the ID %s in %s: it was never written, was released, or its retention has ended", id, st.Name)
+		return r, noRecord(ctx, st, "with the ID "+id.String(), first)
 	case err != nil:
 		return r, storeFailed(ctx, "reading the record "+id.Short(), err)
 	}

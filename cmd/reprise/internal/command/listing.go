@@ -24,7 +24,9 @@ type listing struct {
 	scanned int64
 	total   int64 // an estimate; 0 is unknown
 	over    bool  // all records were looked at
-	err     error // why it stopped
+
+	elsewhere []string // other namespaces that have records, if this one has none
+	err       error    // why it stopped
 }
 
 // pageSize is the number of records of one call: small enough that an error or an
@@ -64,7 +66,9 @@ func scan(ctx context.Context, st *connect.Store, s *selection, progress *ui.Pro
 		}
 		q.After = page.Next
 		if l.over = err == nil && q.After == ""; l.over || err != nil {
-			l.err = err
+			if l.err = err; l.over && l.scanned == 0 {
+				l.elsewhere = st.Elsewhere(ctx)
+			}
 			l.compact(s.limit)
 			return l
 		}
@@ -175,6 +179,8 @@ type listingJSON struct {
 	Scanned  int64        `json:"scanned"`                  // records looked at
 	Total    int64        `json:"total_estimate,omitempty"` // records to look at
 	Complete bool         `json:"complete"`                 // all were looked at
+
+	Elsewhere []string `json:"other_namespaces,omitempty"` // that have records, if this one has none
 }
 
 // show prints a listing, and says what it left out.
@@ -182,6 +188,7 @@ func (c *session) show(l *listing, wide bool) {
 	if c.json {
 		out := listingJSON{
 			Records: make([]recordJSON, len(l.records)), Left: l.left, Waiting: l.waiting, Scanned: l.scanned, Total: l.total, Complete: l.over,
+			Elsewhere: l.elsewhere,
 		}
 		for i := range l.records {
 			out.Records[i] = newRecordJSON(&l.records[i])
@@ -209,11 +216,14 @@ func (c *session) show(l *listing, wide bool) {
 	}
 }
 
-// failed returns how a command ends after a listing that was cut short, and nil after one
-// that was not.
+// failed returns how a command ends after a listing that was cut short or looked at
+// nothing, and nil after any other.
 func (c *session) failed(ctx context.Context, l *listing) error {
-	if l.err == nil {
+	switch {
+	case l.err == nil && l.scanned > 0:
 		return nil
+	case l.err == nil:
+		return unsafe("warning: there is no record at all in %s, so nothing was looked at; %s", c.store.Name, mistaken(c.store, l.elsewhere))
 	}
 	after := ui.Noun(l.scanned, "record", "records")
 	if l.total > l.scanned {

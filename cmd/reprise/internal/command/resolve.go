@@ -265,9 +265,9 @@ func (c *session) confirm(ctx context.Context, r *store.Record, d *decision) err
 
 // changed reports that a record is not the one that was shown.
 func (c *session) changed(ctx context.Context, store *connect.Store, before *store.Record) error {
-	now, err := c.inspect(ctx, store, before.ID)
+	now, err := store.Look.Inspect(ctx, before.ID)
 	if err != nil {
-		return findings("the record %s changed since it was shown, so nothing was written: %w", before.ID.Short(), err)
+		return findings("the record %s changed since it was shown, so nothing was written; reading it again: %w", before.ID.Short(), err)
 	}
 	return findings("the record %s changed since it was shown, so nothing was written: it is %v now, attempt %d, fence %d",
 		before.ID.Short(), now.State, now.Attempt, now.Fence)

@@ -120,6 +120,28 @@ func (s *Store) Prove(ctx context.Context) error { return s.prove(ctx) }
 // Close closes the connections.
 func (s *Store) Close() { s.close() }
 
+// WhereSetting begins a question about the settings that say where in the server the
+// records are.
+func (s *Store) WhereSetting() string {
+	if s.Kind == Redis {
+		return "is --prefix"
+	}
+	return "are --schema and --table"
+}
+
+// Elsewhere returns the names of other places of the server that have records, if the
+// store can tell.
+func (s *Store) Elsewhere(ctx context.Context) []string {
+	surveyor, ok := store.As[store.Surveyor](s.Store)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := s.Bounded(ctx)
+	defer cancel()
+	names, _ := surveyor.Elsewhere(ctx) // it only helps to find a mistake
+	return names
+}
+
 // Bounded returns a context for one call of the store.
 func (s *Store) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.Settings.Timeout)
