@@ -15,6 +15,9 @@ func TestTheWaitForAnOperationInProgressIsBoundedByTimeAlone(t *testing.T) {
 		return func() *http.Response { return refusal(409, CodeInProgress, fields...) }
 	}
 	stripe := func() *http.Response { return response(409, "") }
+	draft := func(status int) func() *http.Response { // draft-ietf-httpapi-idempotency-key-header-07, 2.7
+		return func() *http.Response { return response(status, "busy", "Retry-After", "1") }
+	}
 	for name, test := range map[string]struct {
 		config  Config
 		running func() *http.Response
@@ -29,6 +32,8 @@ func TestTheWaitForAnOperationInProgressIsBoundedByTimeAlone(t *testing.T) {
 		"long waits":                     {running: inProgress("Retry-After", "10"), runs: 30 * time.Second, want: 201, most: 43 * time.Second},
 		"without Retry-After":            {running: inProgress(), runs: 30 * time.Second, want: 201, most: 41 * time.Second},
 		"409 of a service that lists it": {config: Config{Service: Stripe()}, running: stripe, runs: 40 * time.Second, want: 201, most: 51 * time.Second},
+		"409 of any service":             {running: draft(409), runs: 40 * time.Second, want: 201, most: 51 * time.Second},
+		"425 of any service":             {running: draft(425), runs: 40 * time.Second, want: 201, most: 51 * time.Second},
 		"longer than MaxElapsed":         {running: inProgress("Retry-After", "1"), runs: time.Hour, want: 409, gaveUp: true, most: 2 * time.Minute},
 		"a shorter MaxElapsed":           {config: Config{MaxElapsed: 5 * time.Second}, running: inProgress("Retry-After", "1"), runs: time.Hour, want: 409, gaveUp: true, most: 5 * time.Second},
 		"without retries":                {config: Config{MaxAttempts: 1}, running: inProgress("Retry-After", "1"), runs: time.Hour, want: 409, gaveUp: true, once: true},

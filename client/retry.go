@@ -50,8 +50,10 @@ func (t *Transport) judgeResponse(req *http.Request, resp *http.Response) (v ver
 	} else {
 		v.code, v.retryable, known = t.byProblem(resp)
 	}
+	after, waits := retryAfter(resp.Header, time.Now())
+	runs := status == http.StatusConflict || status == http.StatusTooEarly && waits
 	if !known {
-		v.retryable = t.byStatus(resp, status)
+		v.retryable = t.byStatus(resp, status) || runs && waits && t.waits && !t.isReplay(resp)
 	}
 	if t.service.RetryHeader != "" {
 		switch word := strings.TrimSpace(resp.Header.Get(t.service.RetryHeader)); {
@@ -61,9 +63,8 @@ func (t *Transport) judgeResponse(req *http.Request, resp *http.Response) (v ver
 			v.retryable = false
 		}
 	}
-	v.running = v.retryable && (v.code == CodeInProgress || !known && status == http.StatusConflict)
-	var waits bool
-	if v.after, waits = retryAfter(resp.Header, time.Now()); !waits {
+	v.running = v.retryable && (v.code == CodeInProgress || !known && runs)
+	if v.after = after; !waits {
 		v.after = rpc.RetryAfter
 	}
 	return v

@@ -34,7 +34,9 @@ type Service struct {
 
 	// RetryStatuses lists the statuses that are retried if neither RetryHeader nor a
 	// problem document decides: 408, 409, 425, 429 and those from 500 on may be listed. The
-	// default is 429, 502, 503 and 504; an empty list that is not nil stands for none.
+	// default is 429, 502, 503 and 504, and also 409 and 425 with a Retry-After, by which
+	// services that follow the draft say that the first request still runs; an empty list
+	// that is not nil stands for none.
 	RetryStatuses []int
 }
 

@@ -22,6 +22,7 @@ type Transport struct {
 	service  Service
 	newKey   func() string
 	methods  map[string]bool // that are retried; true: and keyed
+	waits    bool            // for 409 and 425 with Retry-After, as [Service].RetryStatuses says
 	bucket   *bucket
 	observer Observer
 }
@@ -35,6 +36,7 @@ var _ http.RoundTripper = (*Transport)(nil)
 // time, belongs below, in base. Instrumentation that should see every call once belongs
 // above.
 func NewTransport(base http.RoundTripper, c Config) (*Transport, error) {
+	waits := c.Service.RetryStatuses == nil
 	c, err := c.complete()
 	if err != nil {
 		return nil, err
@@ -43,7 +45,7 @@ func NewTransport(base http.RoundTripper, c Config) (*Transport, error) {
 		base = http.DefaultTransport //nolint:forbidigo // what nil means everywhere in net/http
 	}
 	t := &Transport{
-		base: base, config: c, service: c.Service, newKey: c.NewKey, methods: make(map[string]bool),
+		base: base, config: c, service: c.Service, newKey: c.NewKey, methods: make(map[string]bool), waits: waits,
 		bucket: newBucket(c.Budget), observer: c.Observer,
 	}
 	if t.observer == nil {
