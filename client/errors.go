@@ -58,25 +58,29 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 // Timeout reports whether Err is a timeout.
 func (e *NotSentError) Timeout() bool { return isTimeout(e.Err) }
 
-// RedirectError says that the response to a keyed call was 301, 302 or 303, which an
-// [http.Client] follows with a GET without the key, and that this GET failed.
+// RedirectError says that the response to a keyed call was a redirect, which an
+// [http.Client] follows with a GET without the key, and not the operation's response.
 //
-// After 303 the operation has a response, and only the document that it names is missing:
-// get that document, or repeat the call with the key that Key returns (see [WithKey]) to
-// be redirected again. After 301 or 302 nothing may have run, because a layer before the
-// service may have redirected the call, for example to https: repeat it with that key at
-// the right address.
+// After 301 or 302 no request followed: a layer before the service may have redirected
+// the call, for example to https, and then the operation did not run. Repeat the call
+// with the key that Key returns (see [WithKey]) at Location. After 303 the operation has
+// a response, and the GET of the document that it names failed: get that document, or
+// repeat the call with the key to be redirected again.
 type RedirectError struct {
-	Status  int    // of the response to the keyed call
-	KeyHash string // as in [UnknownOutcomeError]
-	Err     error  // of the request that followed
+	Status   int    // of the response to the keyed call
+	Location string // of that response; empty if it contains the key
+	KeyHash  string // as in [UnknownOutcomeError]
+	Err      error  // of the GET after 303; nil: there was none
 
 	secret.Keyed
 }
 
 // Error implements error.
 func (e *RedirectError) Error() string {
-	return fmt.Sprintf("repriseclient: the service responded with the redirect %d (key %s), and the request that followed it failed: %v", e.Status, e.KeyHash, e.Err)
+	if e.Err != nil {
+		return fmt.Sprintf("repriseclient: the service responded with the redirect %d (key %s), and the request that followed it failed: %v", e.Status, e.KeyHash, e.Err)
+	}
+	return fmt.Sprintf("repriseclient: the service redirected the call with %d to %q (key %s), and a GET would not repeat it: send it there with the same key", e.Status, e.Location, e.KeyHash)
 }
 
 // Unwrap returns Err.

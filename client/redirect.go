@@ -48,7 +48,7 @@ func (t *Transport) follow(req *http.Request) (*http.Response, error) {
 	}
 	fail := func(err error) error {
 		c := callOf(redirect)
-		return &RedirectError{redirect.StatusCode, c.hash, err, secret.Of(c.key)}
+		return &RedirectError{redirect.StatusCode, locationOf(redirect, c.key), c.hash, err, secret.Of(c.key)}
 	}
 	if err != nil {
 		return nil, fail(err)
@@ -57,6 +57,47 @@ func (t *Transport) follow(req *http.Request) (*http.Response, error) {
 		resp.Body = &followedBody{resp.Body, fail}
 	}
 	return resp, nil
+}
+
+// locationOf returns the address to which a response redirects, without a key.
+func locationOf(resp *http.Response, key string) string {
+	location := resp.Header.Get("Location")
+	if strings.Contains(location, key) {
+		return ""
+	}
+	return location
+}
+
+// movedToGet reports whether a redirect of a keyed call would become a GET that an
+// [http.Client] makes, and whose response may look like the operation's.
+func movedToGet(resp *http.Response) bool {
+	return (resp.StatusCode == http.StatusMovedPermanently || resp.StatusCode == http.StatusFound) && resp.Header.Get("Location") != ""
+}
+
+// resend returns the request that follows a redirect with the same method and body, nil
+// if there is none to follow. An [http.Client] sends it where the request has a GetBody;
+// resend is for a body that was buffered, and stays at the host that the caller named.
+func (r *run) resend(resp *http.Response) *http.Request {
+	if resp == nil || resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect ||
+		r.value == "" || r.req.GetBody != nil || r.body.length == 0 || r.body.again == nil {
+		return nil
+	}
+	to, err := resp.Location()
+	if err != nil || hostname(to) != hostname(r.req.URL) || to.Scheme != r.req.URL.Scheme && to.Scheme != "https" {
+		return nil
+	}
+	hops := 1
+	for from := r.req.Response; from != nil && from.Request != nil; from = from.Request.Response {
+		hops++
+	}
+	const maxHops = 10 // as those of an http.Client
+	body, err := r.body.again()
+	if hops > maxHops || err != nil {
+		return nil
+	}
+	next := r.req.Clone(r.req.Context())
+	next.URL, next.Host, next.Response, next.Body, next.ContentLength = to, "", resp, body, r.body.length
+	return next
 }
 
 // unkeyed makes a request that is not keyed, with retries if its method is listed.

@@ -3,9 +3,11 @@ package repriseclient
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +18,9 @@ import (
 type hosts struct {
 	client *http.Client
 
-	mu   sync.Mutex
-	keys map[string][]string // by method and host
+	mu     sync.Mutex
+	keys   map[string][]string // by method and host
+	bodies []string
 }
 
 func newHosts(t *testing.T, status int) *hosts {
@@ -25,6 +28,8 @@ func newHosts(t *testing.T, status int) *hosts {
 	h := &hosts{keys: map[string][]string{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
+		body, _ := io.ReadAll(r.Body)
+		h.bodies = append(h.bodies, string(body))
 		h.keys[r.Method+" "+r.Host] = append(h.keys[r.Method+" "+r.Host], r.Header.Get("Idempotency-Key"))
 		h.mu.Unlock()
 		if host, rest, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/to/"), "/"); ok && strings.HasPrefix(r.URL.Path, "/to/") {
@@ -111,6 +116,75 @@ func TestAGetAtAnotherHostHasNoKey(t *testing.T) {
 	h := newHosts(t, http.StatusSeeOther)
 	if got := h.post(t, "/to/other.test/there", `"order-7"`, "other.test"); got != "" {
 		t.Errorf("the other host got %q", got)
+	}
+}
+
+// An [http.Client] follows 301 and 302 with a GET, which does not repeat the operation
+// and may look like its success.
+func TestARedirectToAGetIsAnError(t *testing.T) {
+	t.Parallel()
+	for status, followed := range map[int]bool{301: false, 302: false, 303: true} {
+		h := newHosts(t, status)
+		req := post(WithKey(t.Context(), "order-7"), t, strings.NewReader("hello"))
+		req.URL.Host, req.URL.Path, req.Host = "shop.test", "/to/shop.test/there", ""
+		resp, err := h.client.Do(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		var redirect *RedirectError
+		switch {
+		case followed && (err != nil || len(h.keys["GET shop.test"]) != 1):
+			t.Errorf("%d: %v, and %v was sent", status, err, h.keys)
+		case followed:
+		case !errors.As(err, &redirect) || redirect.Status != status || redirect.Location != "http://shop.test/there" || redirect.Key() != "order-7":
+			t.Errorf("%d: got %+v", status, err)
+		case len(h.keys) != 1 || !strings.Contains(err.Error(), redirect.Location) || NotSent(err):
+			t.Errorf("%d: %v, and %v was sent", status, err, h.keys)
+		}
+	}
+	h := newHosts(t, http.StatusFound)
+	for path, want := range map[string]string{"/to/shop.test/key-order-7": "", "/to/shop.test/there": "http://shop.test/there"} {
+		req := post(WithKey(t.Context(), "order-7"), t, nil)
+		req.URL.Host, req.URL.Path, req.Host = "shop.test", path, ""
+		var redirect *RedirectError
+		if err := fails(t, h.client.Transport, req); !errors.As(err, &redirect) || redirect.Location != want {
+			t.Errorf("%s: got %v, want the location %q, without the key", path, err, want)
+		}
+	}
+}
+
+// An [http.Client] follows 307 and 308 only if the request has a GetBody. A body that the
+// transport has buffered can be sent again as well, to the host that the caller named.
+func TestARedirectSendsABufferedBodyAgain(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{307, 308} {
+		h := newHosts(t, status)
+		for path, want := range map[string]struct {
+			status int
+			sent   int // requests to shop.test
+		}{
+			"/to/shop.test/there":                     {200, 2},
+			"/to/shop.test/to/shop.test/there":        {200, 3},
+			"/to/other.test/there":                    {status, 1},
+			"/to/eu.shop.test/there":                  {status, 1},
+			strings.Repeat("/to/shop.test", 12) + "/": {status, 11},
+		} {
+			h.keys, h.bodies = map[string][]string{}, nil
+			req := post(WithKey(t.Context(), "order-7"), t, io.MultiReader(strings.NewReader("hello")))
+			req.URL.Host, req.URL.Path, req.Host = "shop.test", path, ""
+			resp, err := h.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			keys := h.keys["POST shop.test"]
+			if resp.StatusCode != want.status || len(keys) != want.sent || len(h.keys) != 1 || slices.ContainsFunc(h.bodies, func(b string) bool { return b != "hello" }) {
+				t.Errorf("%d, %s: answered with %d after %v with the bodies %q, want %+v", status, path, resp.StatusCode, h.keys, h.bodies, want)
+			}
+			if slices.ContainsFunc(keys, func(k string) bool { return k != `"order-7"` }) {
+				t.Errorf("%d, %s: the keys are %q", status, path, keys)
+			}
+		}
 	}
 }
 

@@ -60,7 +60,6 @@ func TestEveryStageOfARequestHasItsClass(t *testing.T) {
 		{"redirect 303, dial", []string{"refused"}, redirected(http.StatusSeeOther, dialling), answered},
 		{"redirect 303, wait", []string{"closed"}, redirected(http.StatusSeeOther, upTo(wait)), answered},
 		{"redirect 303, read body", []string{"closed"}, redirected(http.StatusSeeOther, upTo(readBody)), answered},
-		{"redirect 302, wait", []string{"closed"}, redirected(http.StatusFound, upTo(wait)), answered},
 		{"redirect 307, dial", []string{"refused"}, redirected(http.StatusTemporaryRedirect, dialling), notSent},
 		{"redirect 307, wait", []string{"closed"}, redirected(http.StatusTemporaryRedirect, upTo(wait)), unknown},
 	} {

@@ -67,9 +67,9 @@ func (t *Transport) CloseIdleConnections() {
 
 // RoundTrip implements [http.RoundTripper]. It returns the first response that no retry
 // would change, or the last one that the bounds of [Config] allow: then [GaveUp] reports
-// true. A keyed call fails with an [UnknownOutcomeError], a [NotSentError] or a
-// [BodyOmittedError]; the unkeyed request that follows its redirect with a
-// [RedirectError].
+// true. A keyed call fails with an [UnknownOutcomeError], a [NotSentError], a
+// [BodyOmittedError] or a [RedirectError]; the unkeyed request that follows its redirect
+// with a [RedirectError] too.
 //
 // The Request of the response carries the key that was sent.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -96,6 +96,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		end.Status = resp.StatusCode
 	}
 	t.observer.EndCall(ctx, end)
+	if next := r.resend(resp); next != nil { //nolint:contextcheck // it is in r
+		_ = resp.Body.Close()
+		return t.RoundTrip(next)
+	}
 	return resp, err
 }
 
@@ -191,6 +195,9 @@ func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 	switch {
 	case r.last.retryable:
 		r.call.outcome = GaveUpRetrying
+	case r.value != "" && movedToGet(a.resp):
+		a.discard()
+		return nil, &RedirectError{a.resp.StatusCode, locationOf(a.resp, r.call.key), r.call.hash, nil, secret.Of(r.call.key)}
 	case r.call.outcome == AnsweredOmitted && !r.config.AcceptOmitted:
 		a.discard()
 		header := a.resp.Header.Clone()
