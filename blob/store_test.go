@@ -17,8 +17,8 @@ import (
 	"gocloud.dev/blob/memblob"
 	"gocloud.dev/gcerrors"
 
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -43,7 +43,7 @@ func named(text, on string) string {
 	if err != nil {
 		panic(err)
 	}
-	return stored.BlobRef{SHA256: sha256.Sum256([]byte(text)), Size: int64(len(text)), Day: int(at.Unix() / 86400)}.Name()
+	return operate.BlobRef{SHA256: sha256.Sum256([]byte(text)), Size: int64(len(text)), Day: int(at.Unix() / 86400)}.Name()
 }
 
 func read(t *testing.T, s *Store, name string) string {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/reprise-go/reprise/core/job"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 )
 
 // shownBody is how much of a body a page shows, in bytes.
@@ -42,23 +42,23 @@ func showAnswer(payload []byte) *answerView {
 			Failed: strings.HasPrefix(result, "a failure") || result == "a panic",
 		}
 	}
-	answer, err := stored.Decode(payload)
+	answer, err := operate.Decode(payload)
 	switch {
-	case errors.Is(err, stored.ErrBodyOmitted):
+	case errors.Is(err, operate.ErrBodyOmitted):
 		return &answerView{Problem: "The body was not kept.", Status: answer.Status}
-	case errors.As(err, new(*stored.OffloadedError)):
-		var elsewhere *stored.OffloadedError
+	case errors.As(err, new(*operate.OffloadedError)):
+		var elsewhere *operate.OffloadedError
 		errors.As(err, &elsewhere)
 		return &answerView{
 			Problem:   "The body is in the blob store, as " + elsewhere.Blob.Name() + ".",
 			Elsewhere: true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Size: int(answer.Length),
 		}
-	case errors.Is(err, stored.ErrSealed):
+	case errors.Is(err, operate.ErrSealed):
 		return &answerView{
 			Problem: "The answer is sealed: only a request with the client's key opens it.",
 			Sealed:  true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Trailer: slices.Collect(answer.Trailer.All()),
 		}
-	case errors.Is(err, stored.ErrResultUnavailable):
+	case errors.Is(err, operate.ErrResultUnavailable):
 		return &answerView{Problem: "The response was cut short, or a part of it cannot be kept.", Status: answer.Status}
 	case err != nil:
 		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ".", Size: len(payload), Corrupt: true}

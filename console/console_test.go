@@ -21,8 +21,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -114,7 +114,7 @@ func (b *bench) lapsed(key string) (id store.ID, fence uint64) {
 func (b *bench) answered(key string, r protocol.Response) store.ID {
 	b.Helper()
 	got := b.begin(operation(key))
-	payload, err := stored.Encode(r)
+	payload, err := operate.Encode(r)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 		if err != nil || retry.Outcome != reprise.Replayed {
 			b.Fatalf("the retry: %+v, %v", retry, err)
 		}
-		answer, err := stored.Decode(retry.Payload)
+		answer, err := operate.Decode(retry.Payload)
 		if location, _ := answer.Header.Get("Location"); err != nil || answer.Status != 201 || string(answer.Body) != "{\"id\":\n17}" || location != "/orders/17" {
 			b.Errorf("the retry gets %+v, %v", answer, err)
 		}
@@ -501,7 +501,7 @@ func TestFindDerivesTheIDAndHidesTheKey(t *testing.T) {
 			b.Errorf("by ID: %d", got.status)
 		}
 		got = b.post("/find", url.Values{"store": {"main"}, "unscoped": {"1"}, "key": {"k"}})
-		if want := "records/main/" + store.DeriveID(stored.SharedScope, "", "k").String(); got.header.Get("Location") != want {
+		if want := "records/main/" + store.DeriveID(operate.SharedScope, "", "k").String(); got.header.Get("Location") != want {
 			b.Errorf("unscoped: to %q, want %q", got.header.Get("Location"), want)
 		}
 		b.want("nothing", b.post("/find", url.Values{"store": {"main"}}), 422, "Fill in")
@@ -679,7 +679,7 @@ func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 		}
 		for key, seal := range map[string]protocol.Sealing{"whole": {Secret: secret}, "body": {Secret: secret, ClearHead: true}} {
 			got := b.begin(operation(key))
-			encoded, err := stored.Encode(protocol.Response{
+			encoded, err := operate.Encode(protocol.Response{
 				Status: 201, Body: []byte("a private body"), Header: protocol.NewHeader(protocol.Field{Name: "Location", Value: "/orders/17"}),
 			})
 			if err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -23,7 +23,7 @@ func storeFailure(err error) (status int, message string) {
 	case errors.Is(err, store.ErrNotFound):
 		return http.StatusNotFound, "There is no record with this ID. It was never claimed, was released, or its retention has ended. " +
 			"Another scope, endpoint or key is another ID."
-	case errors.Is(err, stored.ErrNotAudited):
+	case errors.Is(err, operate.ErrNotAudited):
 		return http.StatusInternalServerError, "The log could not be written. Nothing was changed."
 	case errors.Is(err, store.ErrRecordChanged):
 		return http.StatusConflict, "The record has changed since it was shown. Nothing was changed."

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -50,7 +50,7 @@ func (s *site) find(w http.ResponseWriter, r *http.Request) {
 	}
 	p := page{Heading: "Find a record", Failed: true}
 	status := http.StatusUnprocessableEntity
-	var several *stored.AmbiguousError
+	var several *operate.AmbiguousError
 	switch {
 	case errors.As(err, &several):
 		p.Notice, p.View = "Several records begin with these digits.", table{Root: root(r), Store: st, Rows: rows(several.Records)}
@@ -71,14 +71,14 @@ func (s *site) find(w http.ResponseWriter, r *http.Request) {
 func findID(ctx context.Context, inspector store.Inspector, r *http.Request) (store.ID, error) {
 	get := r.PostForm.Get
 	if text := strings.TrimSpace(get("id")); text != "" {
-		return stored.FindID(ctx, inspector, text, nil)
+		return operate.FindID(ctx, inspector, text, nil)
 	}
 	scope, key := get("scope"), strings.TrimSpace(get("key"))
 	if get("unscoped") != "" {
-		scope = stored.SharedScope
+		scope = operate.SharedScope
 	}
 	if scope == "" || key == "" {
 		return store.ID{}, fmt.Errorf("%w: fill in the ID, or the scope and the key", store.ErrInvalid)
 	}
-	return stored.KeyID(scope, get("endpoint"), key)
+	return operate.KeyID(scope, get("endpoint"), key)
 }

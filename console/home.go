@@ -9,7 +9,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -70,7 +70,7 @@ var mayNeedHuman = store.States(store.StateLapsed, store.StateUnknown, store.Sta
 // record without AtMostOnce does if its policy in this process allows no more attempts.
 func (s *site) needsHuman(r *store.Record) bool {
 	return r.Stuck() || r.State == store.StateUnreadable ||
-		r.State == store.StateLapsed && protocol.NextOf(r, s.config.Guards...).Outcome != reprise.Claimed
+		r.State == store.StateLapsed && operate.NextOf(r, s.config.Guards...).Outcome != reprise.Claimed
 }
 
 func (s *site) home(w http.ResponseWriter, r *http.Request) {

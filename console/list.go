@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -38,7 +38,7 @@ func (r row) Failed() bool { return r.Status >= http.StatusBadRequest }
 
 // newRow returns a record with the status of its response, as far as it was read.
 func newRow(r *store.Record) row {
-	response, _ := stored.Decode(r.Payload) // the status that can be read
+	response, _ := operate.Decode(r.Payload) // the status that can be read
 	found := row{Record: *r, Status: response.Status}
 	found.Payload = nil // a page of many does not hold their responses
 	return found

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -121,7 +121,7 @@ func (s *site) showRecord(w http.ResponseWriter, r *http.Request, status int, at
 		return
 	}
 	view := &recordView{
-		Store: at.store, Record: newRow(&record), Known: s.knows(record.Label), Next: protocol.NextOf(&record, s.config.Guards...).Text, Form: form,
+		Store: at.store, Record: newRow(&record), Known: s.knows(record.Label), Next: operate.NextOf(&record, s.config.Guards...).Text, Form: form,
 		Events: s.events.of(at.id), Recorded: s.config.Events != nil,
 		Reveal: form.Action == actionReveal, Call: r.URL.Query().Get("call"),
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -77,7 +77,7 @@ func (s *site) resolve(w http.ResponseWriter, r *http.Request, at place, form re
 
 // decide carries out a decision, which is logged first. The observer of the store's
 // engine is notified of it; if the store has no engine here, the trail is.
-func (s *site) decide(r *http.Request, at place, decision stored.Resolution) error {
+func (s *site) decide(r *http.Request, at place, decision operate.Resolution) error {
 	decision.Operator, decision.Guards = visitorOf(r).who, s.config.Guards
 	if i := slices.IndexFunc(s.config.Engines, func(e Engine) bool { return e.Name == at.store }); i >= 0 {
 		decision.Engine = s.config.Engines[i].Engine
@@ -85,7 +85,7 @@ func (s *site) decide(r *http.Request, at place, decision stored.Resolution) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience) // a browser that leaves stops no write midway
 	defer cancel()
 	audit := s.config.Log.Handler().WithAttrs([]slog.Attr{slog.String("store", at.store)})
-	err := stored.Resolve(ctx, at.inspector, decision, audit)
+	err := operate.Resolve(ctx, at.inspector, decision, audit)
 	if err == nil && !s.events.resolved(at.id, decision.Fence, decision.State) { // no engine reported it to the trail
 		s.events.Observe(ctx, reprise.Event{
 			Kind: reprise.EventResolved, ID: at.id, Fence: decision.Fence, State: decision.State,
@@ -98,8 +98,8 @@ func (s *site) decide(r *http.Request, at place, decision stored.Resolution) err
 // decision returns the decision of the form about a record that the operator saw with
 // this state and fence, or a sentence that explains why the form is invalid. The operator
 // must have typed confirm, which that sentence calls named.
-func (f *resolveForm) decision(id store.ID, state, fence, confirm, named string) (d stored.Resolution, problem string) {
-	d = stored.Resolution{ID: id, State: stateNamed(state), Forget: f.Action == actionForget, RunAgain: f.Again != "", Reason: f.Reason}
+func (f *resolveForm) decision(id store.ID, state, fence, confirm, named string) (d operate.Resolution, problem string) {
+	d = operate.Resolution{ID: id, State: stateNamed(state), Forget: f.Action == actionForget, RunAgain: f.Again != "", Reason: f.Reason}
 	var err error
 	switch d.Fence, err = strconv.ParseUint(fence, 10, 64); {
 	case !strings.EqualFold(f.Confirm, confirm):
@@ -156,7 +156,7 @@ func doubt(r *store.Record, guards []*protocol.Guard) string {
 	if !attempted(r.State) {
 		return ""
 	}
-	sample := stored.Resolution{
+	sample := operate.Resolution{
 		ID: r.ID, State: r.State, Fence: r.Fence, Answer: protocol.Response{Status: http.StatusOK},
 		Retention: time.Hour, Reason: "none", Operator: "none", Guards: guards,
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -121,7 +121,7 @@ func (v *severalView) read(r *http.Request, inspector store.Inspector, guards []
 		record, err := inspector.Inspect(ctx, id)
 		if err == nil {
 			one.row = newRow(&record)
-			one.Next, one.Doubt = protocol.NextOf(&record, guards...).Text, doubt(&record, guards)
+			one.Next, one.Doubt = operate.NextOf(&record, guards...).Text, doubt(&record, guards)
 			if record.State.String() != one.SeenState || strconv.FormatUint(record.Fence, 10) != one.SeenFence {
 				err = store.ErrRecordChanged
 			}
@@ -142,7 +142,7 @@ func (v *severalView) read(r *http.Request, inspector store.Inspector, guards []
 // problem is one of the form, and leaves every record as it is.
 func (s *site) decideAll(r *http.Request, inspector store.Inspector, v *severalView) (problem string) {
 	confirm := fmt.Sprintf("%s %d", v.Form.Action, v.Open)
-	decisions := make([]stored.Resolution, len(v.Records))
+	decisions := make([]operate.Resolution, len(v.Records))
 	for i := range v.Records {
 		one, form := &v.Records[i], v.Form
 		if one.Body != "" {

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -129,27 +127,6 @@ func ExampleAttemptFrom() {
 	// 1 3f91e303-411a-87ee-a3c2-f305856eabf5
 	// 0 made for this request
 	// recorded <nil>
-}
-
-func ExampleNewAuditLog() {
-	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == "fence" || a.Key == "elapsed" { // which differ in every run
-			return slog.Attr{}
-		}
-		return a
-	}})
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.NewAuditLog(slog.New(handler))})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 2 {
-		_, _ = charge(context.Background(), engine, "key-1", "10 EUR")
-	}
-	// Output:
-	// level=INFO msg="idempotency claimed" outcome=claimed id=3ef92e4e6e08 scope=d68629cd920f attempt=1
-	// level=INFO msg="idempotency completed" end=recorded id=3ef92e4e6e08 scope=d68629cd920f attempt=1
-	// level=INFO msg="idempotency replayed" outcome=replayed id=3ef92e4e6e08 scope=d68629cd920f
 }
 
 // Close drains: it takes no new operations and waits for those that run. When its context

@@ -3,9 +3,6 @@ package reprise_test
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -178,45 +175,4 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
-}
-
-func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		const secretKey, secretScope, secretBody = "secret-key", "secret-scope", "secret-body"
-		log := &buffer{}
-		handler := slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
-		b := setup(t, reprise.Config{Observer: reprise.NewAuditLog(slog.New(handler))})
-		op := reprise.Operation{Scope: secretScope, Key: secretKey, Endpoint: "secret-endpoint", Wait: time.Second}
-		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
-			_ = b.store.Store.Complete(ctx, r)
-			return fmt.Errorf("%w: reply lost", store.ErrUnknown)
-		}
-		a := b.claim(t, op)
-		time.Sleep(lease / 2)
-		b.want(t, op, reprise.InProgress)
-		complete(t, a, secretBody, reprise.EndUnrecorded)
-		b.store.heal()
-		time.Sleep(time.Minute)
-		b.want(t, op, reprise.Replayed)
-		_, err := b.Begin(t.Context(), reprise.Operation{Scope: secretScope, Key: secretKey, MaxAttempts: -1})
-		wantError(t, "Begin", err, store.ErrInvalid)
-
-		text := log.String() + err.Error()
-		for _, secret := range []string{secretKey, secretScope, secretBody, "secret"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%q is in\n%s", secret, text)
-			}
-		}
-		short := idOf(op).Short()
-		for _, want := range []string{
-			`"level":"INFO","msg":"idempotency claimed","outcome":"claimed","id":"` + short, `"level":"DEBUG","msg":"idempotency renewed"`,
-			`"level":"INFO","msg":"idempotency in-progress"`, `"level":"ERROR","msg":"idempotency store-error"`,
-			`"level":"ERROR","msg":"idempotency unrecorded"`, `"level":"INFO","msg":"idempotency completed"`,
-			`"level":"INFO","msg":"idempotency replayed"`, `"attempt":1,"fence":`, `"error":"reprise: outcome of the store operation unknown: reply lost"`,
-		} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s is missing in\n%s", want, text)
-			}
-		}
-	})
 }

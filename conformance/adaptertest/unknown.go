@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -44,7 +44,7 @@ var unknownCases = []testCase{
 			srv.run(answered)
 			srv.run(forgotten)
 			id, fence := srv.unknownRecord(answered)
-			err := stored.Resolve(srv.Context(), srv.inspector(), stored.Resolution{
+			err := operate.Resolve(srv.Context(), srv.inspector(), operate.Resolution{
 				ID: id, State: store.StateUnknown, Fence: fence, Answer: protocol.Response{Status: 201, Body: []byte("paid")}, Retention: long,
 				Reason: "the bank says that it paid", Operator: "suite",
 			}, slog.DiscardHandler)

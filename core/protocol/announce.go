@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/internal/record"
 )
 
 // announcement is the fields that a policy adds to the responses of handlers. The zero

@@ -213,7 +213,8 @@ func described(t *testing.T, cfg protocol.Config, req protocol.Request, key stri
 	t.Helper()
 	log, st, out := new(eventLog), memstore.New(), new(strings.Builder)
 	logger := slog.New(slog.NewTextHandler(out, nil))
-	engine := must(reprise.New(st, reprise.Config{Log: logger, MaxRun: -1, Observer: reprise.Observers(log, reprise.NewAuditLog(logger))}))
+	shown := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { logger.Info(fmt.Sprintf("%+v", e)) })
+	engine := must(reprise.New(st, reprise.Config{Log: logger, MaxRun: -1, Observer: reprise.Observers(log, shown)}))
 	guard := must(protocol.Over(engine, cfg))
 	record := func() store.Record {
 		return must(st.Inspect(t.Context(), store.DeriveID("tenant", "", key)))

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // errBodyClosed is the error of reading the request body once the exchange is over.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // Call is the protocol's view of a unary call of gRPC or Connect, independent of a

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/internal/record"
 )
 
 // The fields of a kept call that are not its metadata. Their spelling is that of the
@@ -25,7 +25,7 @@ const (
 )
 
 // Response returns the form in which a record keeps the result of a call, for
-// the Resolve of package stored: the HTTP status that the code stands for, the
+// the Resolve of package operate: the HTTP status that the code stands for, the
 // metadata, the message, and for an error a google.rpc.Status in its place. A code that
 // gRPC does not have is UNKNOWN.
 func (r CallResult) Response() Response {

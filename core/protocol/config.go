@@ -250,10 +250,10 @@ type Keeping struct {
 
 	// Annotate, if not nil, returns a short text that is kept beside a response, such as
 	// the traceparent of its trace. Replays give it to the observer (see
-	// [reprise.Event.Annotation]), and stored.Annotation reads it. Clients never see it. It
-	// is called once for each response that is recorded: by [Payload], with the context of
-	// its caller, or after the handler returned, with the context that it was given. Up to
-	// 255 bytes of printable US-ASCII; any other text is not kept.
+	// [reprise.Event.Annotation]), and Annotation of package operate reads it. Clients never
+	// see it. It is called once for each response that is recorded: by [Payload], with the
+	// context of its caller, or after the handler returned, with the context that it was
+	// given. Up to 255 bytes of printable US-ASCII; any other text is not kept.
 	Annotate func(ctx context.Context) string
 }
 

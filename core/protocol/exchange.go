@@ -13,7 +13,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/protocol/internal/spool"
 	"github.com/reprise-go/reprise/core/store"
 )

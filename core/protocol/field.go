@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/record"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
 // Field is one line of a response's header section.

@@ -3,8 +3,8 @@ package protocol
 import (
 	"strings"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/record"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
 // fieldPolicy decides which fields of a response are kept for its replays. The zero value

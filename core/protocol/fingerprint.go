@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 

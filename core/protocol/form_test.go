@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // formPart is a part of a form: its header lines without the last line end, and its

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
 // This file handles header maps as net/http and the frameworks on it have them: one map,

@@ -5,7 +5,7 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 

@@ -3,8 +3,8 @@ package protocol
 import (
 	"strings"
 
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // isJSON reports whether r has a Content-Type, and every line of it is a JSON type.

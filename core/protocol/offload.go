@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/protocol/internal/spool"
 	"github.com/reprise-go/reprise/core/store"
 )

@@ -19,7 +19,6 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -521,26 +520,4 @@ func TestR35AtomicResponseThatCannotBeKeptIsRolledBack(t *testing.T) {
 		t.Errorf("a body that is not to be stored is answered %d with %d bytes", w.Code, w.Body.Len())
 	}
 	o.wantSummary("omitted")
-}
-
-func TestDecodeNamesTheBlob(t *testing.T) {
-	t.Parallel()
-	records := memstore.New()
-	o := offloadIn(t, records, nil)
-	o.run("key", writes(large(5000), 500))
-	got := must(records.Inspect(t.Context(), store.DeriveID("tenant", "", "key")))
-	r, err := stored.Decode(got.Payload)
-	var elsewhere *stored.OffloadedError
-	if !errors.As(err, &elsewhere) || elsewhere.Blob.Name() != o.store.names()[0] || elsewhere.Blob.Size != 5000 {
-		t.Fatalf("Decode: %v, want the blob %v", err, o.store.names())
-	}
-	if r.Status != 201 || r.Length != 5000 || len(r.Body) > 0 || r.Header.Len() != 2 {
-		t.Errorf("decoded %+v", r)
-	}
-	if !strings.Contains(err.Error(), "5000 bytes") {
-		t.Errorf("the error is %q", err)
-	}
-	if _, err := stored.Encode(protocol.Response{Status: 200, Stream: io.NopCloser(strings.NewReader("x")), Length: 1}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("Encode of a stream: %v", err)
-	}
 }

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -318,14 +318,11 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 				t.Errorf("%s: the client gets it in %s", what, f.Name)
 			}
 		}
-		if got := stored.Annotation(rec.Payload); got != c.want {
-			t.Errorf("%s: the record has %q", what, got)
+		if kept := must(record.Decode[record.Field](rec.Payload)); kept.Annotation != c.want {
+			t.Errorf("%s: the record has %q", what, kept.Annotation)
 		}
 		if err := engine.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}
-	if got := stored.Annotation([]byte("no response")); got != "" {
-		t.Errorf("the annotation of garbage is %q", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
 const testHeader = "X-Operation-Key"

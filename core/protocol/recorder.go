@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
 // Wire is the way to the client as net/http and the frameworks on it have it.

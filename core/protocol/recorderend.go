@@ -3,7 +3,7 @@ package protocol
 import (
 	"strconv"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
 // How a Recorder ends: its handler returned, or did not.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/internal/record"
 )
 
 var summaryBody = []byte(`{"status":"completed"}`)

@@ -3,7 +3,7 @@ package protocol
 import (
 	"sync"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
 

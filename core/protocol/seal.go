@@ -6,8 +6,8 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/record"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -197,7 +197,20 @@ func (c *Sealing) envelope(payload []byte) (record.Envelope, Secret, error) {
 	return e, secret, err
 }
 
-// Seal returns the envelope of a payload of package stored, which is not sealed: a guard
+// Readable reports why a guard with this policy answers record-corrupt to a retry that
+// finds this payload, whatever the key of its client, or nil if it does not: the payload
+// is not sealed and the policy is Strict, or it is an envelope that the policy does not
+// open. The error wraps [store.ErrCorrupt].
+func (c Sealing) Readable(payload []byte) error {
+	if record.IsSealed(payload) {
+		_, _, err := c.envelope(payload)
+		return err
+	}
+	_, err := c.open(payload, nil)
+	return err
+}
+
+// Seal returns the envelope of a payload of package operate, which is not sealed: a guard
 // with this policy replays it to the request with the client's Idempotency-Key, decoded,
 // and with this ID and fingerprint. It is for operators who know that key, and for tests.
 // The error wraps [store.ErrInvalid] if the policy is invalid or has no Secret, or if the

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -226,7 +226,7 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 
 // FuzzOpenSealed opens anything. An opened envelope was sealed here.
 func FuzzOpenSealed(f *testing.F) {
-	file := must(os.ReadFile("internal/record/testdata/sealed.json"))
+	file := must(os.ReadFile("../internal/record/testdata/sealed.json"))
 	var vectors []struct {
 		Payload  string
 		SecretID string `json:"secret_id"`

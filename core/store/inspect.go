@@ -42,8 +42,8 @@ type Inspector interface {
 	// so the next request with it runs, even if the operation has been done.
 	//
 	// A store keeps r.Payload as it is. Retries get it, so it must have the form that their
-	// reader expects: for records of the package protocol, the result of Encode of its
-	// package stored, whose function Resolve encodes and resolves. Any other payload makes
+	// reader expects: for records of the package protocol, the result of Encode of the
+	// package operate, whose function Resolve encodes and resolves. Any other payload makes
 	// every retry a 500 record-corrupt until the retention ends.
 	Resolve(ctx context.Context, id ID, r Resolution) error
 }
@@ -172,7 +172,7 @@ type Resolution struct {
 	Fence uint64
 
 	Forget    bool          // forget the record: the next request with the key runs
-	Payload   []byte        // or keep this as its result: see stored.Encode; ignored with Forget
+	Payload   []byte        // or keep this as its result: see Encode of package operate; ignored with Forget
 	Retention time.Duration // of the result; ignored with Forget
 }
 

@@ -9,8 +9,8 @@ import (
 	"net/http"
 
 	repriseclient "github.com/reprise-go/reprise/client"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -62,7 +62,7 @@ func (b *bank) settle(ctx context.Context, r store.Record) (*store.Resolution, e
 	if answer.Status == http.StatusNotFound {
 		return &store.Resolution{Forget: true}, nil
 	}
-	payload, err := stored.Encode(answer)
+	payload, err := operate.Encode(answer)
 	return &store.Resolution{Payload: payload}, err
 }
 

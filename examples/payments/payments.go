@@ -12,6 +12,7 @@ import (
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	repriseclient "github.com/reprise-go/reprise/client"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -76,9 +77,9 @@ func (s *service) pay(w http.ResponseWriter, r *http.Request) {
 // reconcile asks the bank about the payments that handlers left unknown and processes
 // that died left lapsed, until ctx ends.
 func (s *service) reconcile(ctx context.Context) {
-	c := reprise.ReconcileConfig{Label: "payments", Lapsed: true, OlderThan: s.limits.settled}
+	c := operate.ReconcileConfig{Label: "payments", Lapsed: true, OlderThan: s.limits.settled}
 	for ctx.Err() == nil {
-		round, err := reprise.Reconcile(ctx, s.records, s.bank.settle, c)
+		round, err := operate.Reconcile(ctx, s.records, s.bank.settle, c)
 		if err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "payments are asked about again", slog.Any("error", err))
 		}

@@ -24,8 +24,8 @@ import (
 	repriseblob "github.com/reprise-go/reprise/blob"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 )
 
 // bucketKind is a kind of bucket, and the faults that it can have.
@@ -279,7 +279,7 @@ func TestR35Buckets(t *testing.T) {
 				s := serve(t, bucket)
 				s.wantWhole(s.ask("key"), false)
 				for i := range 1100 { // more than a page of a listing
-					name := stored.BlobRef{SHA256: sha256.Sum256([]byte{byte(i), byte(i >> 8)}), Size: 1, Day: 20_000 + i%2}.Name()
+					name := operate.BlobRef{SHA256: sha256.Sum256([]byte{byte(i), byte(i >> 8)}), Size: 1, Day: 20_000 + i%2}.Name()
 					if err := s.store.Put(t.Context(), name, io.NewSectionReader(strings.NewReader("x"), 0, 1)); err != nil {
 						t.Fatal(err)
 					}

@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
@@ -56,7 +56,7 @@ func (s *shop) unknown(key, request string) store.ID {
 func (s *shop) done(key string, status int, body string) string {
 	s.Helper()
 	c := s.claim(idOf(key), time.Minute, "")
-	payload, err := stored.Encode(protocol.Response{Status: status, Body: []byte(body), Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/html"})})
+	payload, err := operate.Encode(protocol.Response{Status: status, Body: []byte(body), Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/html"})})
 	if err != nil {
 		s.Fatal(err)
 	}

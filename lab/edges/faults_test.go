@@ -15,8 +15,8 @@ import (
 	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -111,7 +111,7 @@ func corruptRecord(e *env) {
 }
 
 func encoded(r protocol.Response) []byte {
-	payload, err := stored.Encode(r)
+	payload, err := operate.Encode(r)
 	if err != nil {
 		panic(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -76,7 +76,7 @@ func TestVectors(t *testing.T) {
 		same(t, "downstream key "+c.Name, record.Key(c.Name), c.Key)
 	}
 	for _, c := range v.Responses {
-		got, err := stored.Encode(protocol.Response{
+		got, err := operate.Encode(protocol.Response{
 			Status: c.Status, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: c.ContentType}), Body: []byte(c.Body),
 		})
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/otel/promtest"
 )
@@ -135,7 +135,7 @@ func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
 		}
 	}
 
-	id := store.DeriveID(stored.SharedScope, "", "stuck")
+	id := store.DeriveID(operate.SharedScope, "", "stuck")
 	r, err := before.store.Inspect(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
@@ -43,7 +43,7 @@ func TestRecordChangesWhileAPersonReads(t *testing.T) {
 			f.claims(t, c)
 		},
 		store.StateCompleted: func(f *fixture, c store.ClaimRequest) {
-			payload, err := stored.Encode(protocol.Response{Status: 201})
+			payload, err := operate.Encode(protocol.Response{Status: 201})
 			must(t, err)
 			f.finish(t, c, payload)
 		},

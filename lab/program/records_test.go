@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -120,7 +120,7 @@ func (f *fixture) awaitState(tb testing.TB, id store.ID, want store.RecordState)
 // complete claims an ID and completes it with a response.
 func (f *fixture) complete(tb testing.TB, id store.ID, label string, response protocol.Response) {
 	tb.Helper()
-	payload, err := stored.Encode(response)
+	payload, err := operate.Encode(response)
 	must(tb, err)
 	f.keep(tb, id, label, payload)
 }
@@ -158,7 +158,7 @@ func (f *fixture) replay(tb testing.TB, id store.ID) (store.Outcome, protocol.Re
 	if result.Outcome != store.Completed {
 		return result.Outcome, protocol.Response{}
 	}
-	response, err := stored.Decode(result.Payload)
+	response, err := operate.Decode(result.Payload)
 	must(tb, err)
 	return result.Outcome, response
 }

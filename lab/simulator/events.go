@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -120,7 +120,7 @@ func (w *world) operate(act operatorAct) {
 			err = w.store.Resolve(ctx, rec.ID, store.Resolution{Fence: rec.Fence, Forget: true})
 		} else {
 			answer := protocol.Response{Status: http.StatusAccepted, Body: []byte(operatorsBody)}
-			err = stored.Resolve(ctx, w.store, stored.Resolution{
+			err = operate.Resolve(ctx, w.store, operate.Resolution{
 				ID: rec.ID, State: rec.State, Fence: rec.Fence, Answer: answer, Retention: act.retention, Reason: "looked at", Operator: "lab",
 			}, slog.DiscardHandler)
 		}

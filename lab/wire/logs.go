@@ -11,6 +11,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -51,7 +52,7 @@ func logsHaveNothingOfRequests(t *testing.T, adapter server) {
 		"a tenant":         strings.Replace(head, "X-Test-Tenant: s3cret", "X-Test-Tenant: s3cret\ts3cret", 1) + key + body(""),
 	}
 	log := new(buffer)
-	observer := reprise.NewAuditLog(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	observer := operate.NewAuditLog(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	s := hostile(t, adapter, memstore.New(), adaptertest.Options{
 		Engine: reprise.Config{Observer: observer},
 		Guard:  protocol.Config{Limits: protocol.Limits{RequestBody: 1000}, Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON}, Name: "orders"},

@@ -25,7 +25,7 @@ const ours = "github.com/reprise-go/reprise/"
 // their path, or by the name before it. Some are found in the modules that [moduleOf]
 // returns.
 var imported = byName(ours, `reprise=core core/job protocol=core/protocol contract=core/protocol/contract memstore=core/memstore store=core/store
-	stored=core/protocol/stored reprisehttp=adapters/nethttp reprisegin=adapters/gin repriseecho=adapters/echo repriseecho5=adapters/echo5
+	operate=core/operate reprisehttp=adapters/nethttp reprisegin=adapters/gin repriseecho=adapters/echo repriseecho5=adapters/echo5
 	reprisefiber=adapters/fiber reprisefiber3=adapters/fiber3 reprisegrpc=adapters/grpc repriseconnect=adapters/connect
 	repriseetcd=store/etcd repriseredis=store/redis reprisepg=store/postgres reprisesqlite=store/sqlite reprisemysql=store/mysql
 	repriseclient=client reprisegrpcclient=client/grpc repriseconnectclient=client/connect repriseblob=blob repriseotel=otel console proxy

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/reprise-go/reprise/core/job"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
@@ -42,7 +42,7 @@ func answerOf(r *store.Record) *answer {
 			a.err = fmt.Errorf("%w: the result of job.Do is unreadable", store.ErrCorrupt)
 		}
 	} else {
-		a.response, a.err = stored.Decode(r.Payload)
+		a.response, a.err = operate.Decode(r.Payload)
 		a.failure = a.response.Status >= http.StatusInternalServerError
 	}
 	return &a
@@ -58,7 +58,7 @@ func statusText(status int) string {
 }
 
 // nextFor describes the response to the client's next request with the key.
-func nextFor(r *store.Record) string { return protocol.NextOf(r).Text }
+func nextFor(r *store.Record) string { return operate.NextOf(r).Text }
 
 // fieldJSON is a field of a response in the output for programs.
 type fieldJSON struct {
@@ -89,12 +89,12 @@ func newAnswerJSON(a *answer, reveal bool) *answerJSON {
 		Status: a.response.Status, Header: fieldsJSON(a.response.Header), Trailer: fieldsJSON(a.response.Trailer),
 		BodySize: int64(len(a.response.Body)),
 	}
-	var elsewhere *stored.OffloadedError
+	var elsewhere *operate.OffloadedError
 	if errors.As(a.err, &elsewhere) {
 		out.BodySize, out.Blob = elsewhere.Blob.Size, elsewhere.Blob.Name()
 	}
 	if a.err != nil {
-		out.Problem, out.Sealed = a.err.Error(), errors.Is(a.err, stored.ErrSealed)
+		out.Problem, out.Sealed = a.err.Error(), errors.Is(a.err, operate.ErrSealed)
 	}
 	if reveal && a.err == nil {
 		encoded := base64.StdEncoding.EncodeToString(a.response.Body)

@@ -8,7 +8,7 @@ import (
 	"os/user"
 	"syscall"
 
-	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/operate"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 )
@@ -20,7 +20,7 @@ func (c *session) openAudit(name string) (log slog.Handler, file io.Closer, err 
 	if name != "" {
 		f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the operator's own file
 		if err != nil {
-			return nil, nil, usage("%w: %w", stored.ErrNotAudited, err)
+			return nil, nil, usage("%w: %w", operate.ErrNotAudited, err)
 		}
 		w.out, w.file = f, f
 	}

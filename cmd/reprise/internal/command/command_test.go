@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/core/job"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 
@@ -122,7 +122,7 @@ func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, readable := range []bool{true, false} {
-		encoded, err := stored.Encode(protocol.Response{Status: 201, Body: []byte("private")})
+		encoded, err := operate.Encode(protocol.Response{Status: 201, Body: []byte("private")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -39,7 +39,7 @@ it has on the wire. It never prints or sends the key: a store knows only IDs.
 			case cmd.Flags().Changed("scope") && scope == "":
 				return usage("--scope is empty, which no policy allows")
 			case shared:
-				scope = stored.SharedScope
+				scope = operate.SharedScope
 			}
 			id, err := c.deriveID(cmd.Context(), scope, endpoint)
 			if err != nil {
@@ -83,7 +83,7 @@ func (c *session) deriveID(ctx context.Context, scope, endpoint string) (store.I
 	case err != nil:
 		return store.ID{}, usage("reading the key: %w", err)
 	}
-	id, err := stored.KeyID(scope, endpoint, text)
+	id, err := operate.KeyID(scope, endpoint, text)
 	if err != nil {
 		return id, usage("%w", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -16,12 +16,12 @@ import (
 // more of them.
 func (c *session) lookUp(ctx context.Context, st *connect.Store, text string) (store.Record, error) {
 	progress, scanned := c.err.Progress(), int64(0)
-	id, err := stored.FindID(ctx, st.Look, text, func(page store.Page) {
+	id, err := operate.FindID(ctx, st.Look, text, func(page store.Page) {
 		scanned += int64(page.Scanned)
 		progress.Show(scanned, max(page.Total, 0), "%s looked at", ui.Count(scanned))
 	})
 	progress.Clear()
-	var several *stored.AmbiguousError
+	var several *operate.AmbiguousError
 	switch {
 	case err == nil:
 		return c.inspect(ctx, st, id, "")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 
@@ -98,7 +99,7 @@ func unreadableAnswer(ctx context.Context, st *connect.Store, r *store.Record, o
 		return false, nil // it ended meanwhile
 	case err != nil:
 		return false, err
-	case protocol.NextOf(&whole).Code == protocol.CodeRecordCorrupt:
+	case operate.NextOf(&whole).Code == protocol.CodeRecordCorrupt:
 		r.Reason = unreadable
 		return true, nil
 	default:

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -18,7 +18,7 @@ import (
 
 // decision is the operator's decision about a record.
 type decision struct {
-	stored.Resolution
+	operate.Resolution
 	status   int
 	headers  []string
 	body     string
@@ -107,7 +107,7 @@ func (d *decision) check(c *session, answered bool) error {
 	if d.Answer, err = d.response(c.streams.In); err != nil {
 		return err
 	}
-	if _, err := stored.Encode(d.Answer); err != nil {
+	if _, err := operate.Encode(d.Answer); err != nil {
 		return usage("a replay could not serve this answer: %w", err)
 	}
 	return nil
@@ -168,9 +168,9 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 	defer file.Close()
 	// From here on ignore signals: a write must not stop midway.
 	ctx = context.WithoutCancel(ctx)
-	err = stored.Resolve(ctx, st.Look, d.Resolution, log)
+	err = operate.Resolve(ctx, st.Look, d.Resolution, log)
 	switch {
-	case errors.Is(err, stored.ErrNotAudited):
+	case errors.Is(err, operate.ErrNotAudited):
 		return usage("%w", err)
 	case errors.Is(err, store.ErrRecordChanged):
 		return c.changed(ctx, st, &before)
@@ -204,7 +204,7 @@ func leftBehind(r *store.Record, err error) string {
 }
 
 // preview shows the record, and the effect of the decision.
-func (c *session) preview(r *store.Record, d *decision, next *protocol.Next) {
+func (c *session) preview(r *store.Record, d *decision, next *operate.Next) {
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "Before"})
 	c.printFacts(r)
 	c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, "client gets"), " ", nextFor(r))
@@ -242,7 +242,7 @@ func (c *session) preview(r *store.Record, d *decision, next *protocol.Next) {
 
 // confirm asks for a part of the ID, which an operator does not type by accident.
 func (c *session) confirm(ctx context.Context, r *store.Record, d *decision) error {
-	want := r.ID.String()[:stored.MinDigits]
+	want := r.ID.String()[:operate.MinDigits]
 	verb := "keep this answer"
 	switch {
 	case d.RunAgain:

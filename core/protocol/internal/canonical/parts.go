@@ -6,7 +6,7 @@ import (
 	"hash"
 	"slices"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
 // MaxBoundary is the length of the longest boundary (RFC 2046, section 5.1.1).

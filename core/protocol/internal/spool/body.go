@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/internal/record"
 )
 
 // patience is how long a client may leave a body unread before it loses the file to one

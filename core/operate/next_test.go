@@ -1,8 +1,9 @@
-package protocol_test
+package operate_test
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -12,11 +13,11 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -38,7 +39,7 @@ func nextRequest() protocol.Request {
 // payloadsOf returns one payload of each kind that a record may have.
 func payloadsOf(t *testing.T, id store.ID, fp store.Fingerprint) map[string][]byte {
 	t.Helper()
-	kept := must(stored.Encode(protocol.Response{Status: 201, Body: []byte("paid")}))
+	kept := must(operate.Encode(protocol.Response{Status: 201, Body: []byte("paid")}))
 	result := must(job.EncodeResult(nil, 8812, nil))
 	flagged := func(f record.Flags) []byte {
 		return record.Append(nil, &record.Response[record.Field]{Status: 202, Flags: f, Blob: record.Blob{Size: 5_000_000, Day: 20_000}})
@@ -101,6 +102,13 @@ func leave(t *testing.T, st *memstore.Store, claim store.ClaimRequest, state sto
 	}
 }
 
+// unclaimed is a store that can read no record.
+type unclaimed struct{ store.Store }
+
+func (unclaimed) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	return store.ClaimResult{}, store.ErrCorrupt
+}
+
 // realAnswer is the answer of a guard to a request.
 type realAnswer struct {
 	outcome reprise.Outcome
@@ -119,10 +127,15 @@ func answerOf(t *testing.T, st store.Store, cfg protocol.Config) (*protocol.Guar
 	guard := must(protocol.New(st, cfg))
 	return guard, func() realAnswer {
 		a := guard.Admit(t.Context(), nextRequest(), scope)
-		status := a.Response.Status
-		code := admissionCode(t, a)
+		var problem struct{ Code protocol.Code }
+		if a.Exchange != nil {
+			a.Exchange.Finish(protocol.Captured{Status: 503})
+			a.Exchange.Close()
+		} else {
+			_ = json.Unmarshal(a.Response.Body, &problem) // another body has no code
+		}
 		_ = guard.Close(t.Context())
-		return realAnswer{counted, status, code}
+		return realAnswer{counted, a.Response.Status, problem.Code}
 	}
 }
 
@@ -142,7 +155,7 @@ func TestNextOfIsTheAnswerOfTheGuard(t *testing.T) {
 			var st store.Store = records
 			rec, err := records.Inspect(t.Context(), id)
 			if state == store.StateUnreadable {
-				st, rec = unclaimed(store.ErrCorrupt), store.Record{ID: id, State: state, Fence: 1}
+				st, rec = unclaimed{records}, store.Record{ID: id, State: state, Fence: 1}
 			}
 			found := &rec
 			if err != nil {
@@ -151,9 +164,9 @@ func TestNextOfIsTheAnswerOfTheGuard(t *testing.T) {
 				t.Fatalf("the record is %v", rec.State)
 			}
 			guard, ask := answerOf(t, st, cfg)
-			known, guessed := protocol.NextOf(found, guard), protocol.NextOf(found)
+			known, guessed := operate.NextOf(found, guard), operate.NextOf(found)
 			answer := ask()
-			for what, n := range map[string]protocol.Next{"with the policy": known, "without it": guessed} {
+			for what, n := range map[string]operate.Next{"with the policy": known, "without it": guessed} {
 				exact := n.Outcome == answer.outcome && n.Code == answer.code && (n.Status == answer.status || n.Status == 0)
 				if !exact && !slices.Contains(n.Or, answer.code) || n.Text == "" {
 					t.Errorf("%s: the guard answers %+v, and not %+v", what, answer, n)
@@ -186,7 +199,7 @@ func TestNextOfIsTheAnswerOfTheGuard(t *testing.T) {
 // Nobody can read a damaged result of Do, whatever its policy is.
 func TestNextOfADamagedResultOfDo(t *testing.T) {
 	damaged := payloadsOf(t, store.ID{1}, store.Fingerprint{})["of Do, damaged"]
-	n := protocol.NextOf(&store.Record{ID: store.ID{1}, State: store.StateCompleted, Payload: damaged})
+	n := operate.NextOf(&store.Record{ID: store.ID{1}, State: store.StateCompleted, Payload: damaged})
 	if n.Code != protocol.CodeRecordCorrupt || n.Status != 500 || len(n.Or) > 0 {
 		t.Errorf("the next answer: %+v", n)
 	}

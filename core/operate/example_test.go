@@ -1,13 +1,16 @@
-package reprise_test
+package operate_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -45,7 +48,7 @@ func ExampleReconcile() {
 		payload, err := job.EncodeResult(nil, number, nil)
 		return &store.Resolution{Payload: payload}, err
 	}
-	round, err := reprise.Reconcile(context.Background(), records, ask, reprise.ReconcileConfig{})
+	round, err := operate.Reconcile(context.Background(), records, ask, operate.ReconcileConfig{})
 	fmt.Println(round.Executed, err)
 	pay()
 	// Output:
@@ -53,4 +56,28 @@ func ExampleReconcile() {
 	// 0 false reprise: the operation did not run: the outcome of the last attempt is unknown
 	// 1 <nil>
 	// 8812 true <nil>
+}
+
+func ExampleNewAuditLog() {
+	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "fence" || a.Key == "elapsed" { // which differ in every run
+			return slog.Attr{}
+		}
+		return a
+	}})
+	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: operate.NewAuditLog(slog.New(handler))})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		begun, err := engine.Begin(context.Background(), reprise.Operation{Scope: "tenant-7", Key: "key-1"})
+		if err == nil && begun.Attempt != nil {
+			_, _ = begun.Attempt.Complete(reprise.Completion{Payload: []byte("charged")})
+		}
+	}
+	// Output:
+	// level=INFO msg="idempotency claimed" outcome=claimed id=3ef92e4e6e08 scope=d68629cd920f attempt=1
+	// level=INFO msg="idempotency completed" end=recorded id=3ef92e4e6e08 scope=d68629cd920f attempt=1
+	// level=INFO msg="idempotency replayed" outcome=replayed id=3ef92e4e6e08 scope=d68629cd920f
 }

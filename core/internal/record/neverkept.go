@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
 // The names of the control fields that a guard uses.

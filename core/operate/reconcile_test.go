@@ -1,4 +1,4 @@
-package reprise_test
+package operate_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -30,16 +31,18 @@ func answering(answer *store.Resolution, err error) func(context.Context, store.
 // unknown runs op and leaves its outcome unknown.
 func (b *bench) unknown(t *testing.T, op reprise.Operation) {
 	t.Helper()
-	wantError(t, "Unknown", b.claim(t, op).Unknown("the bank timed out"), nil)
+	if err := b.want(t, op, reprise.Claimed).Attempt.Unknown("the bank timed out"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // reconcile makes a round that must not fail.
-func (b *bench) reconcile(t *testing.T, answer *store.Resolution, c reprise.ReconcileConfig) reprise.Reconciled {
+func (b *bench) reconcile(t *testing.T, answer *store.Resolution, c operate.ReconcileConfig) operate.Reconciled {
 	t.Helper()
-	return must(reprise.Reconcile(t.Context(), b.store.Store, answering(answer, nil), c))
+	return must(operate.Reconcile(t.Context(), b.records, answering(answer, nil), c))
 }
 
-func wantRound(t *testing.T, got, want reprise.Reconciled) {
+func wantRound(t *testing.T, got, want operate.Reconciled) {
 	t.Helper()
 	if got != want {
 		t.Errorf("the round counts %+v, want %+v", got, want)
@@ -49,27 +52,32 @@ func wantRound(t *testing.T, got, want reprise.Reconciled) {
 func TestReconcileResolvesByTheAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer *store.Resolution
-		round  reprise.Reconciled
+		round  operate.Reconciled
 		next   reprise.Outcome
 	}{
-		"executed":      {executed, reprise.Reconciled{Executed: 1}, reprise.Replayed},
-		"not executed":  {notExecuted, reprise.Reconciled{NotExecuted: 1}, reprise.Claimed},
-		"not known yet": {nil, reprise.Reconciled{NotKnown: 1}, reprise.Lapsed},
+		"executed":      {executed, operate.Reconciled{Executed: 1}, reprise.Replayed},
+		"not executed":  {notExecuted, operate.Reconciled{NotExecuted: 1}, reprise.Claimed},
+		"not known yet": {nil, operate.Reconciled{NotKnown: 1}, reprise.Lapsed},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			b.unknown(t, order("k"))
-			running := b.claim(t, order("running"))
-			complete(t, b.claim(t, order("done")), "answer", reprise.EndRecorded)
-			wantRound(t, b.reconcile(t, c.answer, reprise.ReconcileConfig{Lapsed: true}), c.round)
+			running := b.want(t, order("running"), reprise.Claimed).Attempt
+			complete := func(a *reprise.Attempt) {
+				if end, err := a.Complete(reprise.Completion{Payload: []byte("answer")}); err != nil || end.End != reprise.EndRecorded {
+					t.Errorf("completed: %v, %v", end.End, err)
+				}
+			}
+			complete(b.want(t, order("done"), reprise.Claimed).Attempt)
+			wantRound(t, b.reconcile(t, c.answer, operate.ReconcileConfig{Lapsed: true}), c.round)
 			res := b.want(t, order("k"), c.next)
 			if c.next == reprise.Replayed && string(res.Payload) != "receipt 8812" {
 				t.Errorf("the retry gets %q", res.Payload)
 			}
 			if res.Attempt != nil {
-				release(t, res.Attempt)
+				_ = res.Attempt.Release()
 			}
-			complete(t, running, "answer", reprise.EndRecorded)
+			complete(running)
 			if got := b.want(t, order("done"), reprise.Replayed); string(got.Payload) != "answer" {
 				t.Errorf("a completed record has %q now", got.Payload)
 			}
@@ -81,10 +89,10 @@ func TestReconcileResolvesByTheAnswer(t *testing.T) {
 func TestReconcileAsksWithTheDownstreamKeyOfTheAttempt(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		a := b.claim(t, order("k"))
+		a := b.want(t, order("k"), reprise.Claimed).Attempt
 		_ = a.Unknown("the bank timed out")
-		_, err := reprise.Reconcile(t.Context(), b.store.Store, func(ctx context.Context, r store.Record) (*store.Resolution, error) {
-			if want := keyOf(t, a, "payment"); r.Key("payment") != want {
+		_, err := operate.Reconcile(t.Context(), b.records, func(ctx context.Context, r store.Record) (*store.Resolution, error) {
+			if want := must(a.View().Key("payment")); r.Key("payment") != want {
 				t.Errorf("it asks for %s, and the attempt sent %s", r.Key("payment"), want)
 			}
 			if r.Reason != "the bank timed out" || r.State != store.StateUnknown {
@@ -94,17 +102,18 @@ func TestReconcileAsksWithTheDownstreamKeyOfTheAttempt(t *testing.T) {
 				t.Errorf("the deadline is %v from now", time.Until(until))
 			}
 			return nil, nil
-		}, reprise.ReconcileConfig{})
-		wantError(t, "Reconcile", err, nil)
+		}, operate.ReconcileConfig{})
+		if err != nil {
+			t.Error(err)
+		}
 	})
 }
 
 func TestReconcileSelects(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		dead := setupOver(t, b.store.Store, reprise.Config{})
-		unrenewed(dead)
-		lapsed := dead.claim(t, order("lapsed"))
+		dead := &bench{newEngine(t, unrenewing{b.records}, reprise.Config{}), b.records}
+		lapsed := dead.want(t, order("lapsed"), reprise.Claimed).Attempt
 		time.Sleep(2 * lease)
 		labelled := order("labelled")
 		labelled.Label = "payments"
@@ -112,20 +121,20 @@ func TestReconcileSelects(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.unknown(t, order("new"))
 		for name, c := range map[string]struct {
-			config reprise.ReconcileConfig
+			config operate.ReconcileConfig
 			asked  int
 		}{
-			"by default, the unknown": {reprise.ReconcileConfig{}, 2},
-			"with the lapsed":         {reprise.ReconcileConfig{Lapsed: true}, 3},
-			"of a label":              {reprise.ReconcileConfig{Lapsed: true, Label: "payments"}, 1},
-			"older than a minute":     {reprise.ReconcileConfig{OlderThan: time.Minute}, 1},
-			"older than an hour":      {reprise.ReconcileConfig{Lapsed: true, OlderThan: time.Hour}, 0},
+			"by default, the unknown": {operate.ReconcileConfig{}, 2},
+			"with the lapsed":         {operate.ReconcileConfig{Lapsed: true}, 3},
+			"of a label":              {operate.ReconcileConfig{Lapsed: true, Label: "payments"}, 1},
+			"older than a minute":     {operate.ReconcileConfig{OlderThan: time.Minute}, 1},
+			"older than an hour":      {operate.ReconcileConfig{Lapsed: true, OlderThan: time.Hour}, 0},
 		} {
 			if round := b.reconcile(t, nil, c.config); round.NotKnown != c.asked {
 				t.Errorf("%s: asked about %d records, want %d", name, round.NotKnown, c.asked)
 			}
 		}
-		wantError(t, "Release", lapsed.Release(), nil)
+		_ = lapsed.Release()
 	})
 }
 
@@ -155,20 +164,20 @@ func TestReconcileReportsFailures(t *testing.T) {
 				b.unknown(t, order(fmt.Sprint("secret-key-", i)))
 			}
 			bad := idOf(order("secret-key-1"))
-			round, err := reprise.Reconcile(t.Context(), b.store.Store, func(ctx context.Context, r store.Record) (*store.Resolution, error) {
+			round, err := operate.Reconcile(t.Context(), b.records, func(ctx context.Context, r store.Record) (*store.Resolution, error) {
 				if r.ID == bad {
 					return c.ask(ctx)
 				}
 				return executed, nil
-			}, reprise.ReconcileConfig{Timeout: time.Second})
-			wantRound(t, round, reprise.Reconciled{Executed: 2, Failed: 1})
-			if c.want != nil {
-				wantError(t, "Reconcile", err, c.want)
+			}, operate.ReconcileConfig{Timeout: time.Second})
+			wantRound(t, round, operate.Reconciled{Executed: 2, Failed: 1})
+			if c.want != nil && !errors.Is(err, c.want) {
+				t.Error(err)
 			}
 			if text := fmt.Sprint(err); !strings.Contains(text, c.text) || !strings.Contains(text, bad.Short()) || strings.Contains(text, "secret-key") {
 				t.Errorf("the error is %q", text)
 			}
-			wantRound(t, b.reconcile(t, notExecuted, reprise.ReconcileConfig{}), reprise.Reconciled{NotExecuted: 1})
+			wantRound(t, b.reconcile(t, notExecuted, operate.ReconcileConfig{}), operate.Reconciled{NotExecuted: 1})
 		})
 	}
 }
@@ -182,11 +191,11 @@ func TestReconcileIsBounded(t *testing.T) {
 			b.unknown(t, order(fmt.Sprint("k", i)))
 		}
 		running, most := 0, 0
-		c := reprise.ReconcileConfig{Limit: 10}
+		c := operate.ReconcileConfig{Limit: 10}
 		asked := map[store.ID]int{}
 		var mu sync.Mutex
 		for rounds := 0; rounds == 0 || c.After != ""; rounds++ {
-			round, err := reprise.Reconcile(t.Context(), b.store.Store, func(_ context.Context, r store.Record) (*store.Resolution, error) {
+			round, err := operate.Reconcile(t.Context(), b.records, func(_ context.Context, r store.Record) (*store.Resolution, error) {
 				mu.Lock()
 				running++
 				most = max(most, running)
@@ -218,18 +227,20 @@ func TestReconcileEndsWithItsContext(t *testing.T) {
 		}
 		errStop := errors.New("stopped")
 		ctx, stop := context.WithCancelCause(t.Context())
-		round, err := reprise.Reconcile(ctx, b.store.Store, func(ctx context.Context, _ store.Record) (*store.Resolution, error) {
+		round, err := operate.Reconcile(ctx, b.records, func(ctx context.Context, _ store.Record) (*store.Resolution, error) {
 			stop(errStop)
 			return executed, nil
-		}, reprise.ReconcileConfig{Limit: 5})
-		wantError(t, "Reconcile", err, errStop)
+		}, operate.ReconcileConfig{Limit: 5})
+		if !errors.Is(err, errStop) {
+			t.Error(err)
+		}
 		if asked := round.Executed + round.Failed; round.Next != "" || asked < 1 || asked > 4 {
 			t.Errorf("%+v", round)
 		}
-		if _, err := reprise.Reconcile(ctx, b.store.Store, answering(executed, nil), reprise.ReconcileConfig{}); err == nil {
+		if _, err := operate.Reconcile(ctx, b.records, answering(executed, nil), operate.ReconcileConfig{}); err == nil {
 			t.Error("a round with an ended context succeeds")
 		}
-		if rest := b.reconcile(t, executed, reprise.ReconcileConfig{}); rest.Executed != 9-round.Executed {
+		if rest := b.reconcile(t, executed, operate.ReconcileConfig{}); rest.Executed != 9-round.Executed {
 			t.Errorf("%+v, and then %+v", round, rest)
 		}
 	})
@@ -238,16 +249,20 @@ func TestReconcileEndsWithItsContext(t *testing.T) {
 // What an attempt says between the question and the resolution is no part of the answer.
 func TestReconcileLeavesALapseWhoseAttemptSaysUnknownMeanwhile(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		unrenewed(b)
-		a := b.claim(t, order("k"))
+		records := memstore.New()
+		b := &bench{newEngine(t, unrenewing{records}, reprise.Config{}), records}
+		a := b.want(t, order("k"), reprise.Claimed).Attempt
 		time.Sleep(2 * lease)
-		round, err := reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {
+		round, err := operate.Reconcile(t.Context(), b.records, func(context.Context, store.Record) (*store.Resolution, error) {
 			return notExecuted, a.Unknown("the bank timed out") //nolint:contextcheck // the engine bounds it
-		}, reprise.ReconcileConfig{Lapsed: true})
-		wantError(t, "Reconcile", err, nil)
-		wantRound(t, round, reprise.Reconciled{Changed: 1})
-		b.wantUnknown(t, order("k"), "the bank timed out")
+		}, operate.ReconcileConfig{Lapsed: true})
+		if err != nil {
+			t.Error(err)
+		}
+		wantRound(t, round, operate.Reconciled{Changed: 1})
+		if r := must(records.Inspect(t.Context(), idOf(order("k")))); r.State != store.StateUnknown || r.Reason != "the bank timed out" {
+			t.Errorf("the record is %+v", r)
+		}
 	})
 }
 
@@ -257,19 +272,19 @@ func TestReconcileRefusesAnInvalidCall(t *testing.T) {
 		for name, c := range map[string]struct {
 			st     store.Store
 			ask    func(context.Context, store.Record) (*store.Resolution, error)
-			config reprise.ReconcileConfig
+			config operate.ReconcileConfig
 		}{
-			"no function":      {records, nil, reprise.ReconcileConfig{}},
-			"no inspector":     {&hooked{Store: records}, answering(nil, nil), reprise.ReconcileConfig{}},
-			"negative limit":   {records, answering(nil, nil), reprise.ReconcileConfig{Limit: -1}},
-			"limit too large":  {records, answering(nil, nil), reprise.ReconcileConfig{Limit: store.MaxPage + 1}},
-			"negative timeout": {records, answering(nil, nil), reprise.ReconcileConfig{Timeout: -1}},
-			"negative age":     {records, answering(nil, nil), reprise.ReconcileConfig{OlderThan: -1}},
-			"a foreign cursor": {records, answering(nil, nil), reprise.ReconcileConfig{After: "elsewhere"}},
-			"a bad label":      {records, answering(nil, nil), reprise.ReconcileConfig{Label: "\n"}},
+			"no function":      {records, nil, operate.ReconcileConfig{}},
+			"no inspector":     {unrenewing{records}, answering(nil, nil), operate.ReconcileConfig{}},
+			"negative limit":   {records, answering(nil, nil), operate.ReconcileConfig{Limit: -1}},
+			"limit too large":  {records, answering(nil, nil), operate.ReconcileConfig{Limit: store.MaxPage + 1}},
+			"negative timeout": {records, answering(nil, nil), operate.ReconcileConfig{Timeout: -1}},
+			"negative age":     {records, answering(nil, nil), operate.ReconcileConfig{OlderThan: -1}},
+			"a foreign cursor": {records, answering(nil, nil), operate.ReconcileConfig{After: "elsewhere"}},
+			"a bad label":      {records, answering(nil, nil), operate.ReconcileConfig{Label: "\n"}},
 		} {
-			round, err := reprise.Reconcile(t.Context(), c.st, c.ask, c.config)
-			if !errors.Is(err, store.ErrInvalid) || round != (reprise.Reconciled{}) {
+			round, err := operate.Reconcile(t.Context(), c.st, c.ask, c.config)
+			if !errors.Is(err, store.ErrInvalid) || round != (operate.Reconciled{}) {
 				t.Errorf("%s: %+v, %v", name, round, err)
 			}
 		}
@@ -296,7 +311,7 @@ func TestReconcileReportsItsResolutions(t *testing.T) {
 			op := order("k")
 			op.Label = "payments"
 			b.unknown(t, op)
-			b.reconcile(t, c.answer, reprise.ReconcileConfig{Engine: b.Engine})
+			b.reconcile(t, c.answer, operate.ReconcileConfig{Engine: b.Engine})
 			if len(events) != c.reports {
 				t.Fatalf("reported %+v", events)
 			}
@@ -317,7 +332,7 @@ func TestReconcileLogsWithoutAnEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Observer: reprise.Observers()})
 		b.unknown(t, order("k"))
-		b.reconcile(t, executed, reprise.ReconcileConfig{})
+		b.reconcile(t, executed, operate.ReconcileConfig{})
 	})
 	if !strings.Contains(text.String(), "operator=reconciler") || !strings.Contains(text.String(), "state=unknown") {
 		t.Errorf("the log has %q", text)

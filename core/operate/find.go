@@ -1,4 +1,4 @@
-package stored
+package operate
 
 import (
 	"context"

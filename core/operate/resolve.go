@@ -1,4 +1,4 @@
-package stored
+package operate
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ type Resolution struct {
 	Operator string // who, for the audit log; never empty
 
 	// Guards are the policies of this process. An answer that the policy of the record
-	// could not replay is refused: see [protocol.NextOf].
+	// could not replay is refused: see [NextOf].
 	Guards []*protocol.Guard
 
 	// Engine, if not nil, reports the resolution to its observer
@@ -101,39 +101,52 @@ func Resolve(ctx context.Context, in store.Inspector, r Resolution, audit slog.H
 		done = "reprise: a record was not resolved"
 	}
 	_ = audit.Handle(ctx, r.line(&record, done, err)) // the one before the change is durable
-	if err == nil && r.Engine != nil {
-		r.Engine.Report(ctx, reprise.Event{
-			Kind: reprise.EventResolved, Label: record.Label, ID: record.ID, Attempt: record.Attempt, Fence: record.Fence,
-			State: record.State, Forgotten: r.Forget, Reason: r.Reason, Operator: r.Operator,
-		})
+	if err == nil && r.Engine != nil {                // elsewhere the audit log has it
+		report(ctx, r.Engine, &record, r.Forget, r.Operator, r.Reason)
 	}
 	return err
+}
+
+// report notifies the observer of an engine, or the audit log of a process that has none,
+// that a record was resolved. A panic of the log's handler is swallowed, as that of an
+// observer is.
+func report(ctx context.Context, engine *reprise.Engine, r *store.Record, forgotten bool, operator, reason string) {
+	event := reprise.Event{
+		Kind: reprise.EventResolved, Label: r.Label, ID: r.ID, Attempt: r.Attempt, Fence: r.Fence,
+		State: r.State, Forgotten: forgotten, Reason: reason, Operator: operator,
+	}
+	if engine != nil {
+		engine.Report(ctx, event)
+		return
+	}
+	defer func() { _ = recover() }()
+	NewAuditLog(nil).Observe(ctx, event)
 }
 
 // Check returns the client's next answer, or why Resolve would refuse the decision
 // about a record as it is now, for a program that asks its operator to confirm. It
 // makes no change.
-func (r *Resolution) Check(record *store.Record) (protocol.Next, error) {
+func (r *Resolution) Check(record *store.Record) (Next, error) {
 	_, next, err := r.change(record)
 	return next, err
 }
 
 // change returns the change of a record, and the client's next answer after it.
-func (r *Resolution) change(record *store.Record) (change store.Resolution, next protocol.Next, err error) {
+func (r *Resolution) change(record *store.Record) (change store.Resolution, next Next, err error) {
 	if err := r.allowed(record); err != nil {
 		return change, next, err
 	}
 	change = store.Resolution{State: record.State, Fence: record.Fence, Forget: r.Forget, Retention: cmp.Or(r.Retention, record.Retention)}
 	if r.Forget {
 		err = change.Validate()
-		return change, protocol.NextOf(nil), err
+		return change, NextOf(nil), err
 	}
 	if change.Payload, err = Encode(r.Answer); err != nil {
 		return change, next, err
 	}
 	resolved := *record
 	resolved.State, resolved.Payload, resolved.Resolved = store.StateCompleted, change.Payload, true
-	if next = protocol.NextOf(&resolved, r.Guards...); next.Code != "" {
+	if next = NextOf(&resolved, r.Guards...); next.Code != "" {
 		return change, next, r.refuse("is not resolved: its policy could not replay this answer, and retries would get %s", next.Text)
 	}
 	err = change.Validate()

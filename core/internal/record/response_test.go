@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 

@@ -1,21 +1,20 @@
-package stored_test
+package operate_test
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/internal/record"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
 // sealed returns the envelope of an encoded response, for the key "k".
 func sealed(tb testing.TB, by protocol.Sealing, encoded []byte) []byte {
 	tb.Helper()
-	by.Secret = secret(tb)
+	by.Secret = secret(tb, "2026-11")
 	payload, err := by.Seal(encoded, "k", store.DeriveID("tenant", "", "k"), store.Fingerprint{1})
 	if err != nil {
 		tb.Fatal(err)
@@ -23,25 +22,16 @@ func sealed(tb testing.TB, by protocol.Sealing, encoded []byte) []byte {
 	return payload
 }
 
-func secret(tb testing.TB) protocol.Secret {
-	tb.Helper()
-	s, err := protocol.NewSecret("2026-11", bytes.Repeat([]byte("s"), 32))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
-}
-
 func TestDecodeShowsOfASealedResponseWhatIsInTheClear(t *testing.T) {
 	t.Parallel()
 	r := protocol.Response{
 		Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "X-Private", Value: "a header of the answer"}), Body: []byte("a private body"),
 	}
-	encoded := must(stored.Encode(r))
+	encoded := must(operate.Encode(r))
 	for _, clear := range []bool{false, true} {
-		shown, err := stored.Decode(sealed(t, protocol.Sealing{ClearHead: clear}, encoded))
+		shown, err := operate.Decode(sealed(t, protocol.Sealing{ClearHead: clear}, encoded))
 		kind, _ := shown.Header.Get("X-Private")
-		if !errors.Is(err, stored.ErrSealed) || errors.Is(err, store.ErrCorrupt) || shown.Body != nil || (shown.Status == 201) != clear || (kind != "") != clear {
+		if !errors.Is(err, operate.ErrSealed) || errors.Is(err, store.ErrCorrupt) || shown.Body != nil || (shown.Status == 201) != clear || (kind != "") != clear {
 			t.Errorf("a clear head %t: an operator sees %+v, %v", clear, shown, err)
 		}
 	}
@@ -50,8 +40,8 @@ func TestDecodeShowsOfASealedResponseWhatIsInTheClear(t *testing.T) {
 // A response without fields, whose head is as short as it can be, is shown as well.
 func TestDecodeShowsAClearHeadWithoutFields(t *testing.T) {
 	t.Parallel()
-	encoded := must(stored.Encode(protocol.Response{Status: 204}))
-	if shown, err := stored.Decode(sealed(t, protocol.Sealing{ClearHead: true}, encoded)); shown.Status != 204 || !errors.Is(err, stored.ErrSealed) {
+	encoded := must(operate.Encode(protocol.Response{Status: 204}))
+	if shown, err := operate.Decode(sealed(t, protocol.Sealing{ClearHead: true}, encoded)); shown.Status != 204 || !errors.Is(err, operate.ErrSealed) {
 		t.Errorf("an operator sees %+v, %v", shown, err)
 	}
 }
@@ -60,7 +50,7 @@ func TestAnnotationCanBeReadWhereTheHeadIsInTheClear(t *testing.T) {
 	t.Parallel()
 	encoded := record.Append(nil, &record.Response[record.Field]{Status: 200, Body: []byte("body"), Annotation: "00-trace-01"})
 	for clear, want := range map[bool]string{true: "00-trace-01", false: ""} {
-		if got := stored.Annotation(sealed(t, protocol.Sealing{ClearHead: clear}, encoded)); got != want {
+		if got := operate.Annotation(sealed(t, protocol.Sealing{ClearHead: clear}, encoded)); got != want {
 			t.Errorf("a clear head %t: %q, want %q", clear, got, want)
 		}
 	}
@@ -69,7 +59,7 @@ func TestAnnotationCanBeReadWhereTheHeadIsInTheClear(t *testing.T) {
 // FuzzDecode decodes any payload, sealed or not: the error says whether it is corrupt or
 // has no whole response, and nothing sealed is shown.
 func FuzzDecode(f *testing.F) {
-	encoded := must(stored.Encode(protocol.Response{
+	encoded := must(operate.Encode(protocol.Response{
 		Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte("body"),
 	}))
 	envelope := sealed(f, protocol.Sealing{ClearHead: true}, encoded)
@@ -84,13 +74,13 @@ func FuzzDecode(f *testing.F) {
 			payload = slices.Clone(payload)
 			payload[at%uint(len(payload))] ^= flip
 		}
-		r, err := stored.Decode(payload)
-		known := errors.Is(err, stored.ErrSealed) || errors.Is(err, stored.ErrBodyOmitted) || errors.Is(err, stored.ErrResultUnavailable) ||
-			errors.As(err, new(*stored.OffloadedError))
-		if err != nil && known == errors.Is(err, store.ErrCorrupt) || errors.Is(err, stored.ErrSealed) && r.Body != nil {
+		r, err := operate.Decode(payload)
+		known := errors.Is(err, operate.ErrSealed) || errors.Is(err, operate.ErrBodyOmitted) || errors.Is(err, operate.ErrResultUnavailable) ||
+			errors.As(err, new(*operate.OffloadedError))
+		if err != nil && known == errors.Is(err, store.ErrCorrupt) || errors.Is(err, operate.ErrSealed) && r.Body != nil {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		_ = stored.Annotation(payload)
+		_ = operate.Annotation(payload)
 	})
 }
 
@@ -100,8 +90,8 @@ func TestSealChecksItsPolicyAndItsPayload(t *testing.T) {
 	t.Parallel()
 	id := store.DeriveID("tenant", "", "k")
 	good := protocol.Response{Status: 201, Body: []byte("body")}
-	encoded := must(stored.Encode(good))
-	by := protocol.Sealing{Secret: secret(t)}
+	encoded := must(operate.Encode(good))
+	by := protocol.Sealing{Secret: secret(t, "2026-11")}
 	for name, c := range map[string]struct {
 		by      protocol.Sealing
 		payload []byte
@@ -118,7 +108,7 @@ func TestSealChecksItsPolicyAndItsPayload(t *testing.T) {
 	}
 	payload := must(by.Seal(encoded, "k", id, store.Fingerprint{}))
 	opened := must(by.Open(payload, "k", id, store.Fingerprint{}))
-	if got, err := stored.Decode(opened); err != nil || !sameResponse(got, good) {
+	if got, err := operate.Decode(opened); err != nil || !sameResponse(got, good) {
 		t.Errorf("opened %+v, %v", got, err)
 	}
 	if _, err := by.Open(payload, "another", id, store.Fingerprint{}); !errors.Is(err, store.ErrCorrupt) {

@@ -1,9 +1,10 @@
-package stored_test
+package operate_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -14,9 +15,10 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -60,7 +62,7 @@ func TestEncodeRefusesUnservableResponses(t *testing.T) {
 		"a trailer with a CR": {trailer(protocol.Field{Name: "X", Value: "\r"}), `"X"`},
 		"a date as a trailer": {trailer(protocol.Field{Name: "Date", Value: "x"}), "never kept"},
 	} {
-		payload, err := stored.Encode(c.r)
+		payload, err := operate.Encode(c.r)
 		if payload != nil || !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %d bytes, error %v; want ErrInvalid with %q", what, len(payload), err, c.want)
 		}
@@ -104,7 +106,7 @@ func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
 		}
 		bad := protocol.Response{Body: []byte(`{"id":7}`)} // the status is missing
 		resolve := func(fence uint64, answer protocol.Response) error {
-			return stored.Resolve(t.Context(), st, stored.Resolution{
+			return operate.Resolve(t.Context(), st, operate.Resolution{
 				ID: id, State: rec.State, Fence: fence, Answer: answer, Retention: time.Hour, Reason: "looked at", Operator: "test",
 			}, slog.DiscardHandler)
 		}
@@ -134,7 +136,7 @@ func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
 		if err != nil || !rec.Resolved || rec.State != store.StateCompleted {
 			t.Errorf("%+v, %v", rec, err)
 		}
-		if shown, err := stored.Decode(rec.Payload); err != nil || !sameResponse(shown, answer) {
+		if shown, err := operate.Decode(rec.Payload); err != nil || !sameResponse(shown, answer) {
 			t.Errorf("the record shows %+v, %v", shown, err)
 		}
 		first.Exchange.Finish(protocol.Captured{Status: 200})
@@ -152,8 +154,8 @@ func TestDecodeOfAPartialRecord(t *testing.T) {
 		want     error
 	}{
 		"whole":    {protocol.Captured{Status: 201, Body: []byte("answer")}, nil},
-		"oversize": {protocol.Captured{Status: 201, Oversize: true}, stored.ErrBodyOmitted},
-		"cut":      {protocol.Captured{Status: 201, Cut: true}, stored.ErrResultUnavailable},
+		"oversize": {protocol.Captured{Status: 201, Oversize: true}, operate.ErrBodyOmitted},
+		"cut":      {protocol.Captured{Status: 201, Cut: true}, operate.ErrResultUnavailable},
 	} {
 		st := memstore.New()
 		engine := must(reprise.New(st, reprise.Config{}))
@@ -165,12 +167,12 @@ func TestDecodeOfAPartialRecord(t *testing.T) {
 		a.Exchange.Finish(c.captured)
 		a.Exchange.Close()
 		rec := must(st.Inspect(t.Context(), store.DeriveID("tenant", "", "k")))
-		got, err := stored.Decode(rec.Payload)
+		got, err := operate.Decode(rec.Payload)
 		kind, _ := got.Header.Get("Content-Type")
 		switch {
 		case !errors.Is(err, c.want):
 			t.Errorf("%s: %v, want %v", what, err, c.want)
-		case errors.Is(c.want, stored.ErrResultUnavailable):
+		case errors.Is(c.want, operate.ErrResultUnavailable):
 			if got.Header.Len() != 0 || got.Body != nil {
 				t.Errorf("%s: %+v", what, got)
 			}
@@ -178,8 +180,27 @@ func TestDecodeOfAPartialRecord(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	if _, err := stored.Decode([]byte(`{"id":7}`)); !errors.Is(err, store.ErrCorrupt) {
+	if _, err := operate.Decode([]byte(`{"id":7}`)); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("JSON is decoded: %v", err)
+	}
+}
+
+func TestDecodeNamesTheBlob(t *testing.T) {
+	t.Parallel()
+	kept := record.Response[record.Field]{
+		Status: 201, Fields: []record.Field{{Name: "Content-Type", Value: "text/plain"}}, Flags: record.Offloaded,
+		Blob: record.Blob{SHA256: [32]byte{1}, Size: 5000, Day: 20_000},
+	}
+	r, err := operate.Decode(record.Append(nil, &kept))
+	var elsewhere *operate.OffloadedError
+	if !errors.As(err, &elsewhere) || elsewhere.Blob.Name() != kept.Blob.Name() || elsewhere.Blob.Size != 5000 || !strings.Contains(err.Error(), "5000 bytes") {
+		t.Fatalf("Decode: %v, want the blob %v", err, kept.Blob.Name())
+	}
+	if r.Status != 201 || r.Length != 5000 || len(r.Body) > 0 || r.Header.Len() != 1 {
+		t.Errorf("decoded %+v", r)
+	}
+	if _, err := operate.Encode(protocol.Response{Status: 200, Stream: io.NopCloser(strings.NewReader("x")), Length: 1}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("Encode of a stream: %v", err)
 	}
 }
 
@@ -201,21 +222,21 @@ func FuzzEncode(f *testing.F) {
 			Header:  protocol.NewHeader(protocol.Field{Name: name1, Value: value1}, protocol.Field{Name: name2, Value: value2, Add: add, Remove: remove}),
 			Trailer: protocol.NewHeader(protocol.Field{Name: name2, Value: value1}),
 		}
-		payload, err := stored.Encode(r)
+		payload, err := operate.Encode(r)
 		if err != nil {
 			if !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrCorrupt) || payload != nil {
 				t.Fatalf("%d bytes, %v", len(payload), err)
 			}
 			return
 		}
-		got, err := stored.Decode(payload)
+		got, err := operate.Decode(payload)
 		if remove {
 			r.Header = got.Header // Add is meaningless for a removal
 		}
 		if err != nil || !sameResponse(got, r) {
 			t.Fatalf("encoded %+v, decoded %+v, %v", r, got, err)
 		}
-		if again, err := stored.Encode(got); err != nil || !bytes.Equal(again, payload) {
+		if again, err := operate.Encode(got); err != nil || !bytes.Equal(again, payload) {
 			t.Fatalf("%x is encoded again as %x, %v", payload, again, err)
 		}
 	})
@@ -241,12 +262,12 @@ func TestEncodeBoundsAreInclusive(t *testing.T) {
 		"a field of no value":    {Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X"})},
 		"a value that begins so": {Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X", Value: "\x01"})},
 	} {
-		payload, err := stored.Encode(r)
+		payload, err := operate.Encode(r)
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
-		if got, err := stored.Decode(payload); err != nil || !sameResponse(got, r) {
+		if got, err := operate.Decode(payload); err != nil || !sameResponse(got, r) {
 			t.Errorf("%s: %+v, %v", what, got.Status, err)
 		}
 	}
@@ -258,17 +279,8 @@ func TestAnnotationOfAnUnreadableRecordIsEmpty(t *testing.T) {
 	for what, payload := range map[string][]byte{
 		"nothing": nil, "garbage": []byte("\x01garbage of some length"), "half an envelope": {0x81}, "an envelope of another version": []byte("\x82 of some length"),
 	} {
-		if note := stored.Annotation(payload); note != "" {
+		if note := operate.Annotation(payload); note != "" {
 			t.Errorf("%s: %q", what, note)
 		}
 	}
-}
-
-// must returns v where err is nil, and panics otherwise: for what a test needs before it
-// tests.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

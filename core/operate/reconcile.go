@@ -1,12 +1,14 @@
-package reprise
+package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/bounds"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -14,8 +16,9 @@ import (
 // ReconcileConfig bounds a round of [Reconcile]. The zero value is the documented default
 // in every field.
 type ReconcileConfig struct {
-	// Label selects the records of one policy (see [Operation].Label). The default is all:
-	// then ask must know the downstream calls of every policy of the store.
+	// Label selects the records of one policy (see
+	// [reprise.Operation].Label). The default is all: then ask must know the downstream
+	// calls of every policy of the store.
 	Label string
 
 	// Lapsed also selects lapsed records, such as those of a process that died. Unknown
@@ -39,9 +42,9 @@ type ReconcileConfig struct {
 	// Timeout bounds each call: of ask, and of the store. Default 10 s; 1 ms to 10 years.
 	Timeout time.Duration
 
-	// Engine, if not nil, reports each resolution to its observer ([EventResolved]). Without
-	// it they are logged as the log of an engine has them: see [Config].
-	Engine *Engine
+	// Engine, if not nil, reports each resolution to its observer
+	// ([reprise.EventResolved]). Without it they are logged as [NewAuditLog] does.
+	Engine *reprise.Engine
 }
 
 // Reconciled is the result of a round of [Reconcile]. Each selected record is counted
@@ -64,7 +67,7 @@ type Reconciled struct {
 // question for each that c selects. A service calls it in a loop:
 //
 //	for ctx.Err() == nil {
-//		round, err := reprise.Reconcile(ctx, st, ask, c)
+//		round, err := operate.Reconcile(ctx, st, ask, c)
 //		// log err
 //		if c.After = round.Next; c.After == "" {
 //			// all records were seen: wait, such as a minute
@@ -80,13 +83,12 @@ type Reconciled struct {
 //	not known yet:  nil
 //
 // A payload is the result that every retry gets, for the retention of the record's policy
-// unless the resolution has another: of a request, a response in the form of Encode of
-// the package protocol/stored, which a guard with Seal.Strict refuses; of a
-// function, that of job.EncodeResult. An empty one is refused, since both never are.
-// Answer "not executed" only if nothing that the attempt sent can still be executed: see
-// OlderThan. An attempt whose r.Reason is "ran longer than MaxRun" may still run, and
-// send, whatever the age of its record: leave that to an operator, unless its calls end
-// with its context.
+// unless the resolution has another: of a request, a response in the form of [Encode],
+// which a guard with Seal.Strict refuses; of a function, that of [job.EncodeResult]. An
+// empty one is refused, since both never are. Answer "not executed" only if nothing that
+// the attempt sent can still be executed: see OlderThan. An attempt whose r.Reason is
+// "ran longer than MaxRun" may still run, and send, whatever the age of its record: leave
+// that to an operator, unless its calls end with its context.
 //
 // ask is called by several goroutines at once, with a context that ends after c.Timeout,
 // and must return then. A panic of ask is an error of its record.
@@ -145,8 +147,7 @@ const questionsAtOnce = 4
 // complete fills in the defaults and reports the first field that is out of its range,
 // as [store.ErrInvalid]. The store checks the others.
 func (c *ReconcileConfig) complete() error {
-	orDefault(&c.Limit, 100)
-	orDefault(&c.Timeout, 10*time.Second)
+	c.Limit, c.Timeout = cmp.Or(c.Limit, 100), cmp.Or(c.Timeout, 10*time.Second)
 	return bounds.Duration("ReconcileConfig.Timeout", c.Timeout)
 }
 
@@ -155,7 +156,6 @@ type reconciling struct {
 	inspector store.Inspector
 	ask       func(context.Context, store.Record) (*store.Resolution, error)
 	cfg       ReconcileConfig
-	log       operatorLog
 
 	mu   sync.Mutex
 	done Reconciled
@@ -219,23 +219,16 @@ func (x *reconciling) resolve(ctx context.Context, r *store.Record, answer store
 		return errNoPayload
 	}
 	answer.State, answer.Fence = r.State, r.Fence
-	orDefault(&answer.Retention, r.Retention)
+	answer.Retention = cmp.Or(answer.Retention, r.Retention)
 	ctx, cancel := context.WithTimeout(ctx, x.cfg.Timeout)
 	defer cancel()
 	if err := x.inspector.Resolve(ctx, r.ID, answer); err != nil {
 		return err
 	}
-	event := Event{
-		Kind: EventResolved, Label: r.Label, ID: r.ID, Attempt: r.Attempt, Fence: r.Fence, State: r.State, Forgotten: answer.Forget,
-		Operator: "reconciler", Reason: "the last attempt executed it",
-	}
+	reason := "the last attempt executed it"
 	if answer.Forget {
-		event.Reason = "the last attempt did not execute it"
+		reason = "the last attempt did not execute it"
 	}
-	if x.cfg.Engine == nil {
-		x.log.report(ctx, &event)
-	} else {
-		x.cfg.Engine.Report(ctx, event)
-	}
+	report(ctx, x.cfg.Engine, r, answer.Forget, "reconciler", reason)
 	return nil
 }

@@ -1,40 +1,41 @@
-package reprise
+package operate
 
 import (
 	"context"
 	"log/slog"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 )
 
 // auditLevel returns the level of a transition.
-func auditLevel(e *Event) slog.Level {
+func auditLevel(e *reprise.Event) slog.Level {
 	if e.Kind != nil {
 		return e.Kind.Level
 	}
 	switch e.End {
-	case EndSuperseded, EndContested, EndNotApplied, EndUnknown:
+	case reprise.EndSuperseded, reprise.EndContested, reprise.EndNotApplied, reprise.EndUnknown:
 		return slog.LevelWarn
-	case EndUnrecorded, EndUndecided, EndDropped:
+	case reprise.EndUnrecorded, reprise.EndUndecided, reprise.EndDropped:
 		return slog.LevelError
 	default: // its outcome decides
 	}
-	if e.Outcome == Lapsed || e.Outcome == Unprotected || e.isTakeover() {
+	if e.Outcome == reprise.Lapsed || e.Outcome == reprise.Unprotected || e.Outcome == reprise.Claimed && e.Attempt > 1 {
 		return slog.LevelWarn
 	}
 	return slog.LevelInfo
 }
 
-// NewAuditLog returns an [Observer] that logs every transition as one structured record:
+// NewAuditLog returns an observer that logs every transition as one structured record:
 // the event as the message, and the attributes outcome, end, label, id (12 digits), scope
 // (hashed), attempt, fence, elapsed, state, forgotten, operator, reason and error where
-// they apply. It logs no key. A
-// nil logger means the default logger at the time of the call to NewAuditLog.
-func NewAuditLog(log *slog.Logger) Observer {
+// they apply. It logs no key. A nil logger means the default logger at the time of the
+// call to NewAuditLog.
+func NewAuditLog(log *slog.Logger) reprise.Observer {
 	if log == nil {
 		log = slog.Default()
 	}
-	return ObserverFunc(func(ctx context.Context, e Event) {
+	return reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
 		level := auditLevel(&e)
 		if !log.Enabled(ctx, level) {
 			return
@@ -59,7 +60,7 @@ func NewAuditLog(log *slog.Logger) Observer {
 			attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Uint64("fence", e.Fence))
 		}
 		attrs = append(attrs, slog.Duration("elapsed", e.Elapsed))
-		if e.Kind == EventResolved {
+		if e.Kind == reprise.EventResolved {
 			attrs = append(attrs, slog.String("state", e.State.String()), slog.Bool("forgotten", e.Forgotten), slog.String("operator", e.Operator))
 		}
 		if e.Reason != "" {

@@ -1,4 +1,4 @@
-package stored_test
+package operate_test
 
 import (
 	"bytes"
@@ -13,36 +13,17 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
 // left leaves a record in a state, and returns it.
 func left(t *testing.T, st *memstore.Store, id store.ID, state store.RecordState) store.Record {
 	t.Helper()
-	claim := store.ClaimRequest{
+	leave(t, st, store.ClaimRequest{
 		ID: id, Owner: store.NewOwner(), Policy: store.Policy{Label: "orders", Retention: time.Hour, Horizon: 24 * time.Hour}, Lease: time.Minute,
-	}
-	if _, err := st.Claim(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	switch state {
-	case store.StateLapsed:
-		time.Sleep(2 * time.Minute)
-	case store.StateUnknown:
-		err = st.Unknown(t.Context(), store.UnknownRequest{ID: id, Owner: claim.Owner, Reason: "timeout"})
-	case store.StateCompleted, store.StateExpired:
-		err = st.Complete(t.Context(), store.CompleteRequest{ID: id, Owner: claim.Owner, Policy: claim.Policy, Payload: []byte("{}")})
-		if state == store.StateExpired {
-			time.Sleep(time.Hour)
-		}
-	case store.StateRunning, store.StateUnreadable:
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, state, []byte("{}"))
 	record, err := st.Inspect(t.Context(), id)
 	if err != nil || record.State != state {
 		t.Fatal(record.State, err)
@@ -91,12 +72,12 @@ func TestResolveAllowsWhatTheStateAllows(t *testing.T) {
 						seen = left(t, records, store.ID{1}, state)
 					}
 					lines := new(bytes.Buffer)
-					r := stored.Resolution{
+					r := operate.Resolution{
 						ID: seen.ID, State: seen.State, Fence: seen.Fence, Answer: protocol.Response{Status: 201}, Reason: "looked at", Operator: "ann",
 						Forget: strings.HasPrefix(what, "forget"), RunAgain: strings.HasSuffix(what, "again"),
 					}
 					next, checked := r.Check(&seen)
-					err := stored.Resolve(t.Context(), in, r, slog.NewJSONHandler(lines, nil))
+					err := operate.Resolve(t.Context(), in, r, slog.NewJSONHandler(lines, nil))
 					if (err == nil) != allowed || (checked == nil) != allowed || !allowed && !errors.Is(err, store.ErrInvalid) {
 						t.Fatalf("%v, %v", checked, err)
 					}
@@ -127,10 +108,10 @@ func TestResolveChangesNothingThatItCannotLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		records := memstore.New()
 		seen := left(t, records, store.ID{1}, store.StateUnknown)
-		err := stored.Resolve(t.Context(), records, stored.Resolution{
+		err := operate.Resolve(t.Context(), records, operate.Resolution{
 			ID: seen.ID, State: seen.State, Fence: seen.Fence, Forget: true, Reason: "looked at", Operator: "ann",
 		}, failing{slog.DiscardHandler})
-		if !errors.Is(err, stored.ErrNotAudited) || !strings.Contains(err.Error(), "no space left") {
+		if !errors.Is(err, operate.ErrNotAudited) || !strings.Contains(err.Error(), "no space left") {
 			t.Error(err)
 		}
 		if now, err := records.Inspect(t.Context(), seen.ID); err != nil || now.State != store.StateUnknown {
@@ -141,35 +122,35 @@ func TestResolveChangesNothingThatItCannotLog(t *testing.T) {
 
 func TestResolveRefusesWithoutATrace(t *testing.T) {
 	t.Parallel()
-	strict := must(protocol.New(memstore.New(), protocol.Config{Name: "orders", Seal: protocol.Sealing{Secret: secret(t), Strict: true}}))
+	strict := must(protocol.New(memstore.New(), protocol.Config{Name: "orders", Seal: protocol.Sealing{Secret: secret(t, "2026-11"), Strict: true}}))
 	open := must(protocol.New(memstore.New(), protocol.Config{Name: "orders"}))
 	for name, c := range map[string]struct {
-		change func(*stored.Resolution)
+		change func(*operate.Resolution)
 		want   error
 		text   string
 	}{
-		"nothing":              {func(*stored.Resolution) {}, nil, ""},
-		"a policy that reads":  {func(r *stored.Resolution) { r.Guards = []*protocol.Guard{open} }, nil, ""},
-		"two of its name":      {func(r *stored.Resolution) { r.Guards = []*protocol.Guard{strict, open} }, nil, ""},
-		"a strict policy":      {func(r *stored.Resolution) { r.Guards = []*protocol.Guard{strict} }, store.ErrInvalid, "Config.Seal.Strict"},
-		"no reason":            {func(r *stored.Resolution) { r.Reason = "" }, store.ErrInvalid, "reason"},
-		"no operator":          {func(r *stored.Resolution) { r.Operator = "" }, store.ErrInvalid, "operator"},
-		"another fence":        {func(r *stored.Resolution) { r.Fence++ }, store.ErrRecordChanged, "fence"},
-		"another state":        {func(r *stored.Resolution) { r.State = store.StateLapsed }, store.ErrRecordChanged, "lapsed"},
-		"no such record":       {func(r *stored.Resolution) { r.ID[1]++ }, store.ErrNotFound, ""},
-		"no status":            {func(r *stored.Resolution) { r.Answer.Status = 0 }, store.ErrInvalid, "status"},
-		"an invalid retention": {func(r *stored.Resolution) { r.Retention = -time.Second }, store.ErrInvalid, "Retention"},
+		"nothing":              {func(*operate.Resolution) {}, nil, ""},
+		"a policy that reads":  {func(r *operate.Resolution) { r.Guards = []*protocol.Guard{open} }, nil, ""},
+		"two of its name":      {func(r *operate.Resolution) { r.Guards = []*protocol.Guard{strict, open} }, nil, ""},
+		"a strict policy":      {func(r *operate.Resolution) { r.Guards = []*protocol.Guard{strict} }, store.ErrInvalid, "Config.Seal.Strict"},
+		"no reason":            {func(r *operate.Resolution) { r.Reason = "" }, store.ErrInvalid, "reason"},
+		"no operator":          {func(r *operate.Resolution) { r.Operator = "" }, store.ErrInvalid, "operator"},
+		"another fence":        {func(r *operate.Resolution) { r.Fence++ }, store.ErrRecordChanged, "fence"},
+		"another state":        {func(r *operate.Resolution) { r.State = store.StateLapsed }, store.ErrRecordChanged, "lapsed"},
+		"no such record":       {func(r *operate.Resolution) { r.ID[1]++ }, store.ErrNotFound, ""},
+		"no status":            {func(r *operate.Resolution) { r.Answer.Status = 0 }, store.ErrInvalid, "status"},
+		"an invalid retention": {func(r *operate.Resolution) { r.Retention = -time.Second }, store.ErrInvalid, "Retention"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				records, lines := memstore.New(), new(bytes.Buffer)
 				seen := left(t, records, store.ID{1}, store.StateUnknown)
-				r := stored.Resolution{
+				r := operate.Resolution{
 					ID: seen.ID, State: seen.State, Fence: seen.Fence, Answer: protocol.Response{Status: 201}, Reason: "looked at", Operator: "ann",
 				}
 				c.change(&r)
-				err := stored.Resolve(t.Context(), records, r, slog.NewJSONHandler(lines, nil))
+				err := operate.Resolve(t.Context(), records, r, slog.NewJSONHandler(lines, nil))
 				if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.text) {
 					t.Error(err)
 				}
@@ -192,7 +173,7 @@ func TestResolveLeavesATrail(t *testing.T) {
 			var events []reprise.Event
 			engine := must(reprise.New(records, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e) })}))
 			seen := left(t, records, store.ID{1}, store.StateUnknown)
-			err := stored.Resolve(t.Context(), noting{Inspector: records, made: new([]store.Resolution), err: failure}, stored.Resolution{
+			err := operate.Resolve(t.Context(), noting{Inspector: records, made: new([]store.Resolution), err: failure}, operate.Resolution{
 				ID: seen.ID, State: seen.State, Fence: seen.Fence, Answer: protocol.Response{Status: 201, Body: []byte("confidential")},
 				Reason: "INC-204", Operator: "ann", Engine: engine,
 			}, slog.NewJSONHandler(lines, nil))

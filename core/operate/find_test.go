@@ -1,4 +1,4 @@
-package stored_test
+package operate_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -16,19 +16,19 @@ func TestKeyIDReadsAKeyAsAGuardDoes(t *testing.T) {
 	t.Parallel()
 	want := store.DeriveID("tenant", "/orders", "pay-7")
 	for _, text := range []string{`pay-7`, `"pay-7"`, `  "pay-7"  `, "\tpay-7 ", `"pay-7";v=1`} {
-		if id, err := stored.KeyID("tenant", "/orders", text); err != nil || id != want {
+		if id, err := operate.KeyID("tenant", "/orders", text); err != nil || id != want {
 			t.Errorf("%q: %v, %v", text, id, err)
 		}
 	}
-	if id, err := stored.KeyID("tenant", "", `"a \"b\" c"`); err != nil || id != store.DeriveID("tenant", "", `a "b" c`) {
+	if id, err := operate.KeyID("tenant", "", `"a \"b\" c"`); err != nil || id != store.DeriveID("tenant", "", `a "b" c`) {
 		t.Errorf("with escapes: %v, %v", id, err)
 	}
 	for _, text := range []string{"", " ", `""`, `"pay-7`, `pay 7`, `"pay-7" x`, "pay\x00", strings.Repeat("k", 4097)} {
-		if id, err := stored.KeyID("tenant", "", text); !errors.Is(err, store.ErrInvalid) || strings.Contains(err.Error(), "pay") {
+		if id, err := operate.KeyID("tenant", "", text); !errors.Is(err, store.ErrInvalid) || strings.Contains(err.Error(), "pay") {
 			t.Errorf("%q: %v, %v", text, id, err)
 		}
 	}
-	if _, err := stored.KeyID("", "", "pay-7"); !errors.Is(err, store.ErrInvalid) {
+	if _, err := operate.KeyID("", "", "pay-7"); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("without a scope: %v", err)
 	}
 }
@@ -62,7 +62,7 @@ func TestFindIDReadsAllOrTheFirstDigits(t *testing.T) {
 	ids = append(ids, store.ID{1, 2, 3, 4, 5})
 	listed := 0
 	in := pages{ids: ids, listed: &listed}
-	find := func(text string) (store.ID, error) { return stored.FindID(t.Context(), in, text, nil) }
+	find := func(text string) (store.ID, error) { return operate.FindID(t.Context(), in, text, nil) }
 	for text, want := range map[string]store.ID{
 		ids[7].String(): ids[7], " " + strings.ToUpper(ids[7].String()) + "\n": ids[7], store.ID{9}.String(): {9},
 		"01020307": ids[7], ids[7].Short(): ids[7], "0102030405": ids[9],
@@ -84,7 +84,7 @@ func TestFindIDReadsAllOrTheFirstDigits(t *testing.T) {
 	}
 	listed = 0
 	_, err := find("01020304")
-	var several *stored.AmbiguousError
+	var several *operate.AmbiguousError
 	if !errors.As(err, &several) || len(several.Records) != 2 ||
 		!slices.ContainsFunc(several.Records, func(r store.Record) bool { return r.ID == ids[9] }) || listed != 5 {
 		t.Errorf("%v after %d pages", err, listed)
@@ -96,7 +96,7 @@ func TestFindIDStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	in := ended{}
 	cancel()
-	if _, err := stored.FindID(ctx, in, "01020304", nil); !errors.Is(err, context.Canceled) {
+	if _, err := operate.FindID(ctx, in, "01020304", nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -1,22 +1,13 @@
-// Package stored reads and writes the responses that records keep, for operators, their
-// tools, and tests. A service that only uses a guard does not need it.
-//
-// A payload is the form of a response in a record. [Encode] makes one and [Decode] reads
-// it. A sealed payload is opened and made by the methods of [protocol.Sealing], with the
-// key of the client.
-//
-// [Resolve] ends a record by the decision of an operator, [FindID] and [KeyID] read what
-// an operator types, and [protocol.NextOf] says what the client gets next.
-package stored
+package operate
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/reprise-go/reprise/core/internal/record"
+	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/internal/record"
-	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 

@@ -1,0 +1,75 @@
+package operate_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// losing is a store whose replies to completions are lost until it is healed.
+type losing struct {
+	store.Store
+	healed atomic.Bool
+}
+
+func (l *losing) Complete(ctx context.Context, r store.CompleteRequest) error {
+	err := l.Store.Complete(ctx, r)
+	if !l.healed.Load() {
+		err = fmt.Errorf("%w: reply lost", store.ErrUnknown)
+	}
+	return err
+}
+
+func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const secretKey, secretScope, secretBody = "secret-key", "secret-scope", "secret-body"
+		log := new(bytes.Buffer)
+		handler := slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
+		st := &losing{Store: memstore.New()}
+		b := &bench{Engine: newEngine(t, st, reprise.Config{Observer: operate.NewAuditLog(slog.New(handler))})}
+		op := reprise.Operation{Scope: secretScope, Key: secretKey, Endpoint: "secret-endpoint", Wait: time.Second}
+		a := b.want(t, op, reprise.Claimed).Attempt
+		time.Sleep(lease / 2)
+		b.want(t, op, reprise.InProgress)
+		if end, err := a.Complete(reprise.Completion{Payload: []byte(secretBody)}); err != nil || end.End != reprise.EndUnrecorded {
+			t.Fatalf("completed: %v, %v", end.End, err)
+		}
+		st.healed.Store(true)
+		time.Sleep(time.Minute)
+		b.want(t, op, reprise.Replayed)
+		_, err := b.Begin(t.Context(), reprise.Operation{Scope: secretScope, Key: secretKey, MaxAttempts: -1})
+		if !errors.Is(err, store.ErrInvalid) {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		text := log.String() + err.Error()
+		for _, secret := range []string{secretKey, secretScope, secretBody, "secret"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%q is in\n%s", secret, text)
+			}
+		}
+		short := idOf(op).Short()
+		for _, want := range []string{
+			`"level":"INFO","msg":"idempotency claimed","outcome":"claimed","id":"` + short, `"level":"DEBUG","msg":"idempotency renewed"`,
+			`"level":"INFO","msg":"idempotency in-progress"`, `"level":"ERROR","msg":"idempotency store-error"`,
+			`"level":"ERROR","msg":"idempotency unrecorded"`, `"level":"INFO","msg":"idempotency completed"`,
+			`"level":"INFO","msg":"idempotency replayed"`, `"attempt":1,"fence":`, `"error":"reprise: outcome of the store operation unknown: reply lost"`,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s is missing in\n%s", want, text)
+			}
+		}
+	})
+}

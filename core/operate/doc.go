@@ -1,0 +1,12 @@
+// Package operate is for the people who run a service: it finds records, shows them and
+// what their clients get next, and ends those whose outcome is unknown. The program, the
+// console and a service of your own use it; a service that only has a guard does not need
+// it.
+//
+//   - [KeyID] and [FindID] read what an operator types.
+//   - [Decode] reads the response that a record keeps, and [Encode] makes one.
+//   - [NextOf] says what the client of a record gets next.
+//   - [Resolve] ends a record by the decision of an operator, and [Reconcile] ends many
+//     by asking the system that knows.
+//   - [NewAuditLog] logs all that happens.
+package operate
