@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -195,45 +196,90 @@ func (e *Engine) runUntil() instant {
 // arrival returns when a claim that is on its way now has arrived at the store.
 func (e *Engine) arrival() instant { return now().add(e.cfg.ClaimTimeout) }
 
-// Stats returns the engine's present work and its counts since it was made.
-func (e *Engine) Stats() Stats {
-	s := Stats{
-		Waiting:           int(e.waiters.total.Load()),
-		SharedClaims:      e.sharedClaims.Load(),
-		BackgroundDropped: e.background.dropped.Load(),
-		Store:             e.store.usage(),
-	}
-	s.Totals, s.Labels = e.tallies.totals()
-	s.Uncounted = e.stuck.uncounted.Load()
-	e.renewer.mu.Lock()
-	s.Leases = e.renewer.due.leases()
-	e.renewer.mu.Unlock()
-	e.background.mu.Lock()
-	s.Background, s.BackgroundBytes = e.background.held, e.background.bytes
-	e.background.mu.Unlock()
-	e.observing.stats(&s)
-	return s
+// openWork counts the work that Close waits for: calls to Begin, attempts, and tasks in
+// the background.
+type openWork struct {
+	count   atomic.Int64
+	closed  atomic.Bool
+	closing chan struct{} // closed by close
+	idle    chan struct{} // closed when the count is 0 after that
+	once    struct{ closing, idle sync.Once }
 }
 
-// Stats is the result of [Engine.Stats]. Numbers of type uint64 only grow.
-type Stats struct {
-	Totals                   // of all labels together
-	Labels map[string]Totals // by label: see Operation.Label. From the thousandth on, labels are counted together as "(others)"
+// begin counts one more piece of work, unless close was called.
+func (w *openWork) begin() bool {
+	w.count.Add(1) // first: work that close does not see counted must see it closed
+	if w.closed.Load() {
+		w.done()
+		return false
+	}
+	return true
+}
 
-	Leases  int // attempts of Running whose lease is kept; the others have none, or lost theirs
-	Waiting int // callers that wait for an attempt of another
+// retain adds a reference for work that is counted already, so it is allowed after close.
+func (w *openWork) retain() { w.count.Add(1) }
 
-	SharedClaims uint64 // duplicates that got the result of another caller's claim
+// done takes back one begin or retain.
+func (w *openWork) done() {
+	if w.count.Add(-1) == 0 && w.closed.Load() {
+		w.once.idle.Do(func() { close(w.idle) })
+	}
+}
 
-	Background        int    // completions and releases that the background still has to make
-	BackgroundBytes   int64  // of their payloads
-	BackgroundDropped uint64 // those that it gave up, or had no room for: their claims lapse
+// close refuses new work from now on. It may be called more than once.
+func (w *openWork) close() {
+	w.retain() // never idle before it has closed
+	w.closed.Store(true)
+	w.once.closing.Do(func() { close(w.closing) })
+	w.done()
+}
 
-	EventsQueued  int    // events that no request waits for and that the observer has not been given yet
-	EventsDropped uint64 // those that there was no room for
-	EventsSlow    uint64 // calls of the observer that took longer than 100 ms
+func (w *openWork) isClosing() bool {
+	select {
+	case <-w.closing:
+		return true
+	default:
+		return false
+	}
+}
 
-	Uncounted bool // this process could not count the stuck records when it last had to, and no other one has counted them since: see [Engine.Stuck]
+// recurring is work of an engine with a goroutine, which starts when it is first needed
+// and ends in Close: the maintenance of a store, and the count of its stuck records.
+type recurring struct {
+	started atomic.Bool
+	done    chan struct{} // closed when the goroutine has ended
+}
 
-	Store []store.Usage // the store's use of its slots, connections or memory; nil unless it is a [store.Meter]
+// start starts the goroutine unless it was started before, or there is no work. It ends
+// with ctx.
+func (r *recurring) start(ctx context.Context, log *operatorLog, work func(context.Context)) {
+	if work == nil || r.started.Load() || !r.started.CompareAndSwap(false, true) {
+		return
+	}
+	go r.run(ctx, log, work)
+}
+
+func (r *recurring) run(ctx context.Context, log *operatorLog, work func(context.Context)) {
+	defer close(r.done)
+	returned := false
+	defer func() {
+		if p := recover(); p != nil {
+			log.logger().ErrorContext(ctx, "reprise: the maintenance of the store panicked and has ended", slog.Any("panic", p))
+		} else if !returned {
+			log.logger().ErrorContext(ctx, "reprise: the maintenance of the store ended its goroutine")
+		}
+	}()
+	work(ctx)
+	returned = true
+}
+
+// wait returns when the goroutine, whose context has ended, has gone, or when ctx ends.
+func (r *recurring) wait(ctx context.Context) {
+	if !r.started.Load() {
+		return
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+	}
 }

@@ -132,3 +132,151 @@ func cleanValue(value string) string {
 	}
 	return string(clean)
 }
+
+// fieldPolicy decides which fields of a response are kept for its replays. The zero value
+// keeps all but those that are never kept. It is immutable and safe for concurrent use.
+type fieldPolicy struct {
+	allow map[string]struct{} // in lower case; nil: no list
+}
+
+// newFieldPolicy returns the policy that keeps the fields called allow, in any case; an
+// empty list keeps none, and nil keeps all. Either way some are never kept. To name one
+// of those is an error, and so is an invalid field name.
+func newFieldPolicy(allow []string) (fieldPolicy, error) {
+	if allow == nil {
+		return fieldPolicy{}, nil
+	}
+	names := make(map[string]struct{}, len(allow))
+	for _, name := range allow {
+		lower := syntax.AppendLower(nil, name)
+		if !syntax.ValidName(name) {
+			return fieldPolicy{}, invalid("Keep.Headers", "%q is not a field name", name)
+		}
+		if record.LowerIsNeverKept(lower) || record.IsControlField(name) {
+			return fieldPolicy{}, invalid("Keep.Headers", "the field %s is never kept", name)
+		}
+		names[string(lower)] = struct{}{}
+	}
+	return fieldPolicy{allow: names}, nil
+}
+
+// keeps reports whether the field called name, in any case, is kept. It does not allocate
+// for names of up to 64 bytes.
+func (p *fieldPolicy) keeps(name string) bool {
+	var stack [64]byte
+	lower := syntax.AppendLower(stack[:0], name)
+	if record.LowerIsNeverKept(lower) || record.IsControlField(name) {
+		return false
+	}
+	if p.allow == nil {
+		return true
+	}
+	switch string(lower) {
+	case "content-encoding", "content-range", "content-type", // without them the stored body is unusable
+		"grpc-message", "grpc-status", "grpc-status-details-bin": // and these are the response of a call that failed
+		return true
+	}
+	_, ok := p.allow[string(lower)]
+	return ok
+}
+
+// filter appends to dst the fields of src that are kept, and counts the Set-Cookie lines
+// that are not. It drops fields that the policy does not keep, fields that a Connection
+// field of src names, and fields that cannot be sent (see [validField]). It keeps every
+// removal, which is about the fields of outer layers. It does not allocate if dst has
+// room. dst and src must not overlap.
+func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
+	hopByHop := hasConnection(src)
+	orphaned := "" // the field whose first value was dropped: its next one replaces instead
+	for _, f := range src {
+		switch {
+		case f.Remove:
+			if syntax.ValidName(f.Name) && !record.IsControlField(f.Name) {
+				dst = append(dst, f)
+			}
+		case !p.keeps(f.Name):
+			if strings.EqualFold(f.Name, "Set-Cookie") {
+				setCookies++
+			}
+		case hopByHop && connectionNames(src, f.Name):
+		case !syntax.ValidField(f.Name, f.Value):
+			if !f.Add {
+				orphaned = f.Name
+			}
+		default:
+			if orphaned != "" && strings.EqualFold(f.Name, orphaned) {
+				f.Add, orphaned = false, ""
+			}
+			dst = append(dst, f)
+		}
+	}
+	return dst, setCookies
+}
+
+// filterTrailers appends to dst the trailer fields of src that are kept: all that are not
+// never kept. They belong to the body, so that a list of fields to keep does not concern
+// them.
+func filterTrailers(dst, src []Field) []Field {
+	var all fieldPolicy
+	dst, _ = all.filter(dst, src)
+	return dst
+}
+
+func hasConnection(fields []Field) bool {
+	for _, f := range fields {
+		if isConnection(f.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// connectionNames reports whether a Connection field among fields names name, so that it
+// belongs to one hop.
+func connectionNames(fields []Field, name string) bool {
+	for _, f := range fields {
+		if !isConnection(f.Name) {
+			continue
+		}
+		for list := f.Value; list != ""; {
+			var option string
+			option, list, _ = strings.Cut(list, ",")
+			if strings.EqualFold(syntax.TrimSpace(option), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isConnection(name string) bool { return strings.EqualFold(name, "Connection") }
+
+// The names of the response fields in which a guard speaks to clients. Only FieldExpires
+// may come from a handler: the others are removed from its response (R11).
+const (
+	FieldReplayed = record.FieldReplayed // "true" on a replay
+	FieldStatus   = record.FieldStatus   // "unrecorded" or "unprotected": a retry may run again
+	FieldBody     = record.FieldBody     // "omitted" on a replay whose body was not kept
+	FieldExpires  = record.FieldExpires  // until when a response is replayed, see Config.Announce.Expires
+)
+
+// The control fields with their values. They are never modified.
+var (
+	markReplayed    = []Field{{Name: FieldReplayed, Value: "true"}}
+	markUnrecorded  = Field{Name: FieldStatus, Value: "unrecorded"}
+	markUnprotected = Field{Name: FieldStatus, Value: "unprotected"}
+	markOmitted     = Field{Name: FieldBody, Value: "omitted"}
+)
+
+// Tidy returns the value with which a field that the handler set may be sent: without the
+// bytes that would end its line. keep is false for a field that only the protocol sets
+// (R11). An adapter whose framework holds the response in memory, and checks neither,
+// sends what Tidy returns; a [Recorder] does so itself.
+func (x *Exchange) Tidy(name, value string) (tidied string, keep bool) {
+	return cleanValue(value), !x.IsControlField(name)
+}
+
+// IsControlField reports whether name, in any case, is a field that only the protocol
+// sets. An adapter whose framework holds the response in memory removes such fields from
+// the handler's header (R11); a [Recorder] removes them itself.
+func (x *Exchange) IsControlField(name string) bool { return record.IsControlField(name) }
