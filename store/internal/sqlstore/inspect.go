@@ -110,7 +110,7 @@ func (t *Table) page(ctx context.Context, q store.Query) (store.Page, error) {
 	// The statements read in the order of the IDs, from those that begin with these bytes.
 	first, _ := hex.DecodeString(q.Digits[:len(q.Digits)&^1])
 	if q.After == "" {
-		after = first
+		after = first[:min(len(first), len(store.ID{})-1)] // before the ID that all digits name
 	}
 	var page store.Page
 	for {
