@@ -120,7 +120,19 @@ func TestListingEndsEarly(t *testing.T) {
 	f, p := overProxy(t)
 	f.fill(t, 12_000)
 	p.Delay(20*time.Millisecond, 20*time.Millisecond)
-	s := startTerminal(t, f.env, "list", "--limit", "0")
+	s := startTerminal(t, append(f.env, "TERM=dumb"), "list", "--limit", "3")
+	s.exits(0)
+	s.wrote("these are the first 3")
+	if written := s.written(); strings.Contains(written, "\x1b") || strings.Contains(written, "looked at") {
+		t.Errorf("a terminal whose cursor does not move got %q", written)
+	}
+	for line := range strings.SplitSeq(s.written(), "\r\n") {
+		if len(line) > 100 && !strings.Contains(line, "…") {
+			t.Errorf("the line does not fit: %q", line)
+		}
+	}
+
+	s = startTerminal(t, f.env, "list", "--limit", "0")
 	s.await("looked at,", "found")
 	s.typeIn(keyCtrlC)
 	s.exits(130)

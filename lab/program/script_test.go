@@ -32,7 +32,7 @@ func run(t *testing.T, f *fixture, ids map[string]store.ID, p testscript.Params)
 		for name, id := range ids {
 			env.Vars = append(env.Vars, name+"="+id.String(), name+"_SHORT="+id.Short())
 			typed := filepath.Join(env.WorkDir, "typed-"+name) // the text that confirms a decision about it
-			if err := os.WriteFile(typed, []byte(id.String()[:8]+"\n"), 0o600); err != nil {
+			if err := os.WriteFile(typed, []byte(id.Short()+"\n"), 0o600); err != nil {
 				return err
 			}
 		}

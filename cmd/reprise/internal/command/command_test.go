@@ -43,7 +43,7 @@ func TestMigrationsArePrintedInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := (&session{out: ui.NewStream(&out, false, os.Getenv)}).writeMigrations(files, ""); err != nil || out.String() != want {
+		if err := (&session{out: ui.NewStream(&out, os.Getenv)}).writeMigrations(files, ""); err != nil || out.String() != want {
 			t.Errorf("down %v: %v\n%s\nwant:\n%s", down, err, out.String(), want)
 		}
 	}

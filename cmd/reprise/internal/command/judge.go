@@ -242,11 +242,11 @@ func (c *session) listCases(p *judge.Profile, only []string) {
 		c.printJSON(list)
 		return
 	}
-	table := ui.NewTable("CASE", "LEVEL", "SENTENCE", "SOURCE")
+	table := ui.NewTable("CASE", "LEVEL", "~SENTENCE", "?SOURCE")
 	for _, k := range list {
 		table.Row(ui.Piece{Text: k.ID}, ui.Piece{Text: k.Level}, ui.Piece{Text: k.Sentence}, ui.Paint(ui.Faint, "%s", k.Source))
 	}
-	c.out.Table(table)
+	c.out.Table(table, false)
 }
 
 // runJudge judges a service and prints the report.
@@ -293,7 +293,7 @@ func (c *session) printJudgement(r *judge.Report) {
 		c.out.Line(ui.Paint(ui.Faint, "- %s", note))
 	}
 	marks := map[judge.State]ui.Piece{judge.Met: {Style: ui.Good, Text: "✓"}, judge.NotMet: {Style: ui.Bad, Text: "✗"}, judge.NotShown: {Style: ui.Faint, Text: "-"}}
-	table := ui.NewTable("", "CASE", "LEVEL", "SENTENCE")
+	table := ui.NewTable("", "CASE", "LEVEL", "~SENTENCE")
 	for _, result := range r.Results {
 		mark, text := marks[result.State], ui.Piece{Text: result.Case.Sentence}
 		if result.State == judge.NotMet && result.Level != judge.Must {
@@ -305,7 +305,7 @@ func (c *session) printJudgement(r *judge.Report) {
 			table.Row(ui.Piece{}, ui.Piece{}, ui.Piece{}, detail)
 		}
 	}
-	c.out.Table(table)
+	c.out.Table(table, false)
 	for _, l := range []judge.Level{judge.Must, judge.Should, judge.May} {
 		if s := r.Summary(l); s != (judge.Summary{}) {
 			c.out.Line(fmt.Sprintf("%s: %d met, %d not met, %d not shown", l, s.Met, s.NotMet, s.NotShown))

@@ -1,10 +1,12 @@
 package command
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -172,14 +174,13 @@ func sortByNeed(list []store.Record) {
 	})
 }
 
-// listingJSON is a listing in the output for programs.
+// listingJSON is a listing in the output for programs, behind its records.
 type listingJSON struct {
-	Records  []recordJSON `json:"records"`
-	Left     int          `json:"not_shown"`                // found, and left out because of the limit
-	Waiting  int          `json:"waiting_for_retry"`        // found by stuck, and left out because a retry takes them over
-	Scanned  int64        `json:"scanned"`                  // records looked at
-	Total    int64        `json:"total_estimate,omitempty"` // records to look at
-	Complete bool         `json:"complete"`                 // all were looked at
+	Left     int   `json:"not_shown"`                // found, and left out because of the limit
+	Waiting  int   `json:"waiting_for_retry"`        // found by stuck, and left out because a retry takes them over
+	Scanned  int64 `json:"scanned"`                  // records looked at
+	Total    int64 `json:"total_estimate,omitempty"` // records to look at
+	Complete bool  `json:"complete"`                 // all were looked at
 
 	Elsewhere []string `json:"other_namespaces,omitempty"` // that have records, if this one has none
 }
@@ -187,21 +188,15 @@ type listingJSON struct {
 // show prints a listing, and says what it left out.
 func (c *session) show(l *listing, wide bool) {
 	if c.json {
-		out := listingJSON{
-			Records: make([]recordJSON, len(l.records)), Left: l.left, Waiting: l.waiting, Scanned: l.scanned, Total: l.total, Complete: l.over,
-			Elsewhere: l.elsewhere,
-		}
-		for i := range l.records {
-			out.Records[i] = newRecordJSON(&l.records[i])
-		}
-		c.printJSON(out)
+		writeListing(c.out.Raw(), l)
 		return
 	}
 	if len(l.records) == 0 {
 		return
 	}
 	now := time.Now()
-	t := ui.NewTable("ID", "STATE", "NEEDS", "LABEL", ">AGE", "LEASE", ">ATTEMPT", ">FENCE", ">SIZE", ">KEPT FOR", "REQUEST")
+	t := ui.NewTable("ID", "STATE", "NEEDS", "~LABEL", ">AGE", "~LEASE", "?>ATTEMPT", "?>FENCE", "?>SIZE", "?>KEPT FOR", "~REQUEST")
+	wide = wide || c.out.Width() == 0
 	for i := range l.records {
 		r := &l.records[i]
 		id := r.ID.Short()
@@ -209,12 +204,29 @@ func (c *session) show(l *listing, wide bool) {
 			id = r.ID.String()
 		}
 		t.Row(ui.Piece{Text: id}, stateOf(r), ui.Piece{Text: needOf(r).String()}, orNone(r.Label), age(r, now), lease(r),
-			ui.Paint(ui.Plain, "%d", r.Attempt), ui.Paint(ui.Plain, "%d", r.Fence), ui.Piece{Text: ui.Bytes(int64(r.Size))}, validity(r), excerpt(r.Description, maxDescription))
+			ui.Paint(ui.Plain, "%d", r.Attempt), ui.Paint(ui.Plain, "%d", r.Fence), ui.Piece{Text: ui.Bytes(int64(r.Size))}, validity(r), orNone(r.Description))
 	}
-	c.out.Table(t)
+	c.out.Table(t, wide)
 	if l.left > 0 {
 		c.say(fmt.Sprintf("these are the first %d; about %d more were found: --limit 0 shows all", len(l.records), l.left))
 	}
+}
+
+// writeListing writes a listing for programs, record by record.
+func writeListing(to io.Writer, l *listing) {
+	w := bufio.NewWriter(to)
+	_, _ = w.WriteString(`{
+  "records": [`)
+	var separator, end string
+	for i := range l.records {
+		_, _ = w.WriteString(separator + "\n    ")
+		_, _ = w.Write(encode(newRecordJSON(&l.records[i]), "    "))
+		separator, end = ",", "\n  "
+	}
+	rest := encode(listingJSON{l.left, l.waiting, l.scanned, l.total, l.over, l.elsewhere}, "")
+	_, _ = w.WriteString(end + "],")
+	_, _ = w.Write(append(rest[1:], '\n')) // without the brace that is written
+	_ = w.Flush()                          // the stream remembers an error
 }
 
 // failed returns how a command ends after a listing that was cut short or looked at

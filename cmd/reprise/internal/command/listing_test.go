@@ -1,7 +1,9 @@
 package command
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"strconv"
 	"testing"
@@ -39,11 +41,42 @@ func (l long) List(_ context.Context, q store.Query) (store.Page, error) {
 	return page, nil
 }
 
+// A listing for programs is written record by record, and is one JSON document.
+func TestListingIsStreamed(t *testing.T) {
+	t.Parallel()
+	for n, most := range map[int]int{0: 1 << 10, 1: 1 << 10, 20_000: 16 << 10} {
+		l := &listing{records: make([]store.Record, n), scanned: int64(n), over: true}
+		var out measured
+		writeListing(&out, l)
+		var read struct {
+			Records []recordJSON `json:"records"`
+			listingJSON
+		}
+		if err := json.Unmarshal(out.Bytes(), &read); err != nil || len(read.Records) != n || read.Records == nil || read.Scanned != int64(n) || !read.Complete {
+			t.Errorf("%d records: %d read, %v", n, len(read.Records), err)
+		}
+		if out.largest > most {
+			t.Errorf("%d records: %d bytes were written at once", n, out.largest)
+		}
+	}
+}
+
+// measured is a buffer that knows its largest write.
+type measured struct {
+	bytes.Buffer
+	largest int
+}
+
+func (m *measured) Write(p []byte) (int, error) {
+	m.largest = max(m.largest, len(p))
+	return m.Buffer.Write(p)
+}
+
 // A listing of many records keeps those that come first, and little more in memory.
 func TestScanKeepsTheFirstOfManyPages(t *testing.T) {
 	t.Parallel()
 	st := &connect.Store{Look: long{pages: 30, began: time.Now()}}
-	l := scan(t.Context(), st, &selection{limit: 4}, ui.NewStream(os.Stderr, false, os.Getenv).Progress())
+	l := scan(t.Context(), st, &selection{limit: 4}, ui.NewStream(os.Stderr, os.Getenv).Progress())
 	if l.err != nil || !l.over || len(l.records) != 4 || l.scanned != 30*pageSize {
 		t.Fatalf("%d records, %d looked at, %v", len(l.records), l.scanned, l.err)
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// recordJSON is a record in the output for programs. The fence is text, because many
-// readers of JSON keep only 53 bits of a number.
+// recordJSON is a record in the output for programs.
 type recordJSON struct {
 	ID           string     `json:"id"`
 	State        string     `json:"state"`
@@ -20,7 +19,7 @@ type recordJSON struct {
 	Label        string     `json:"label"`
 	Description  string     `json:"description,omitempty"`
 	Attempt      int        `json:"attempt"`
-	Fence        uint64     `json:"fence,string"`
+	Fence        uint64     `json:"fence"`
 	ClaimedAt    *time.Time `json:"claimed_at,omitempty"`
 	CompletedAt  *time.Time `json:"completed_at,omitempty"`
 	Resolved     bool       `json:"resolved"`
@@ -143,22 +142,8 @@ func age(r *store.Record, now time.Time) ui.Piece {
 	return ui.Piece{Text: ui.Duration(max(now.Sub(r.ClaimedAt), 0))}
 }
 
-// How much of a reason, and of a description, stands in a table.
-const (
-	maxReason      = 24
-	maxDescription = 48
-)
-
-// excerpt is the beginning of a text.
-func excerpt(text string, most int) ui.Piece {
-	if len(text) > most {
-		text = text[:most] + "..."
-	}
-	return orNone(text)
-}
-
-// lease writes the rest of the lease, or when it ended, or the start of the reason why
-// the attempt gave it up.
+// lease writes the rest of the lease, or when it ended, or the reason why the attempt gave
+// it up.
 func lease(r *store.Record) ui.Piece {
 	switch {
 	case r.State == store.StateRunning:
@@ -166,7 +151,7 @@ func lease(r *store.Record) ui.Piece {
 	case r.State == store.StateLapsed:
 		return ui.Piece{Text: "over for " + ui.Duration(-r.Lease)}
 	default:
-		return excerpt(r.Reason, maxReason)
+		return orNone(r.Reason)
 	}
 }
 

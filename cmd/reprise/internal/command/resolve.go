@@ -38,9 +38,9 @@ func (c *session) resolve() *cobra.Command {
   --forget   it did nothing: the next request with the key runs the operation
   --answer   it did its work: keep this response, which every retry gets
 
-It shows the record before and after, and asks you to type a part of its ID. A
-script passes --yes and the --fence that it saw instead. A record that has changed
-since it was shown is left as it is.
+It shows the record before and after, and asks you to type the first digits of its
+ID, 8 or more. A script passes --yes and the --fence that it saw instead. A record
+that has changed since it was shown is left as it is.
 
 A record that is completed, expired or unreadable can be forgotten, too, such as
 a failure that was kept although nothing was sent. The operation may then run a
@@ -240,7 +240,7 @@ func (c *session) preview(r *store.Record, d *decision, next *operate.Next) {
 	c.out.Line()
 }
 
-// confirm asks for a part of the ID, which an operator does not type by accident.
+// confirm asks for the beginning of the ID, which an operator does not type by accident.
 func (c *session) confirm(ctx context.Context, r *store.Record, d *decision) error {
 	want := r.ID.String()[:operate.MinDigits]
 	verb := "keep this answer"
@@ -257,7 +257,7 @@ func (c *session) confirm(ctx context.Context, r *store.Record, d *decision) err
 		return &failure{code: ExitInterrupted, err: errors.New("interrupted; nothing was changed")}
 	case err != nil && !errors.Is(err, io.EOF):
 		return findings("reading the confirmation: %w; nothing was changed", err)
-	case strings.TrimSpace(typed) != want:
+	case len(strings.TrimSpace(typed)) < len(want) || !strings.HasPrefix(r.ID.String(), strings.ToLower(strings.TrimSpace(typed))):
 		return findings("not confirmed; nothing was changed")
 	}
 	return nil

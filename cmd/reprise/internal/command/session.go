@@ -41,8 +41,8 @@ type session struct {
 
 // Run runs a command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams Streams) int {
-	c := &session{streams: streams}
-	c.open()
+	c := &session{streams: streams, out: ui.NewStream(streams.Out, streams.Getenv), err: ui.NewStream(streams.Err, streams.Getenv)}
+	c.prompt = &ui.Prompt{In: streams.In, Out: c.err}
 	root := c.root() //nolint:contextcheck // the commands get ctx from ExecuteContext
 	root.SetArgs(args)
 	root.SetOut(c.out)
@@ -51,8 +51,10 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	if c.store != nil {
 		c.store.Close()
 	}
+	if failed := c.out.Err(); failed != nil && codeOf(err) < ExitUnsafe {
+		err = unsafe("writing the output: %w", failed)
+	}
 	if err != nil {
-		c.open()                                           // again: the flags may ask for no colour
 		c.json = c.json || slices.Contains(args, "--json") // an invalid flag ends the parsing before --json
 		c.explain(err)
 	}
@@ -83,13 +85,6 @@ func (c *session) explain(err error) {
 	}
 }
 
-// open makes the streams, once the flags are known.
-func (c *session) open() {
-	c.out = ui.NewStream(c.streams.Out, !c.noColour, c.streams.Getenv)
-	c.err = ui.NewStream(c.streams.Err, !c.noColour, c.streams.Getenv)
-	c.prompt = &ui.Prompt{In: c.streams.In, Out: c.err}
-}
-
 // root returns the program's command with all others below it.
 func (c *session) root() *cobra.Command {
 	root := &cobra.Command{
@@ -99,16 +94,25 @@ func (c *session) root() *cobra.Command {
 need a person, and the effect of a decision about one of them.
 
 Exit codes: 0 fine; 1 something needs a look, nothing was found, or a change was
-refused; 2 the command line is wrong; 3 a guarantee does not hold, or the store
-could not answer; 130 interrupted.
+refused; 2 the command line is wrong; 3 a guarantee does not hold, the store could
+not answer or has no record at all, or the output could not be written; 130
+interrupted.
 
 URLs come from the flags or from REPRISE_REDIS_URL and REPRISE_POSTGRES_URL,
 and the prefix of a service's records in Redis from --prefix or REPRISE_PREFIX.
 Use the variables for URLs with a password: other users can see a command line.`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { c.open(); return nil },
+		Version:       built().String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			if c.noColour {
+				c.out.Plain()
+				c.err.Plain()
+			}
+		},
 	}
+	root.SetVersionTemplate("reprise {{.Version}}\n")
+	root.SetHelpCommand(help(root))
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
 	c.settings.Register(flags)
@@ -118,6 +122,29 @@ Use the variables for URLs with a password: other users can see a command line.`
 		c.doctor(), c.stuck(), c.list(), c.showCommand(), c.find(), c.resolve(), c.purge(), c.migrate(), c.console(), c.judge(), c.proxy(), c.version(),
 	)
 	return root
+}
+
+// help is the command "help", which fails where there is no such command.
+func help(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return usage("there is no command %q; reprise --help shows them", strings.Join(args, " "))
+			}
+			return cmd.Help()
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			if cmd, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+				for _, below := range cmd.Commands() {
+					names = append(names, below.Name()+"\t"+below.Short)
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
 }
 
 // withStore returns the body of a command that needs a store.
@@ -142,13 +169,17 @@ func (c *session) withStore(run func(ctx context.Context, store *connect.Store, 
 func (c *session) printJSON(value any) { writeJSON(c.out, value) }
 
 // writeJSON writes a value as JSON that a terminal can show.
-func writeJSON(to *ui.Stream, value any) {
+func writeJSON(to *ui.Stream, value any) { _, _ = to.Raw().Write(append(encode(value, ""), '\n')) }
+
+// encode returns a value as JSON that a terminal can show, on lines of which all but the
+// first begin with prefix.
+func encode(value any, prefix string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
+	e.SetIndent(prefix, "  ")
 	_ = e.Encode(value) // cannot fail: the values are strings, numbers and lists
-	_, _ = to.Raw().Write(safe.JSON(b.Bytes()))
+	return safe.JSON(bytes.TrimRight(b.Bytes(), "\n"))
 }
 
 // writeFile writes a file that only its owner may read.

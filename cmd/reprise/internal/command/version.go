@@ -24,11 +24,14 @@ func (c *session) version() *cobra.Command {
 				c.printJSON(v)
 				return nil
 			}
-			c.out.Line("reprise ", v.Version, " ", v.Go)
+			c.out.Line("reprise ", v.String())
 			return nil
 		},
 	}
 }
+
+// String returns the version as a person reads it.
+func (v versionJSON) String() string { return v.Version + " " + v.Go }
 
 // built returns the version of this program.
 func built() (v versionJSON) {

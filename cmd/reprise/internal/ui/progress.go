@@ -36,7 +36,7 @@ func (s *Stream) Progress() *Progress {
 // describes the items.
 func (p *Progress) Show(done, total int64, format string, args ...any) {
 	now := time.Now()
-	if p.stream.terminal == nil || now.Before(p.next) {
+	if !p.stream.moves || now.Before(p.next) {
 		return
 	}
 	p.next = now.Add(progressEvery)

@@ -40,22 +40,45 @@ func Paint(style Style, format string, args ...any) Piece {
 // Stream writes for a person, to a terminal or elsewhere. Everything that is written to
 // it passes a [safe.Writer]; only the stream itself writes colour and moves the cursor.
 type Stream struct {
-	raw      io.Writer
+	raw      *sink
 	text     *safe.Writer
 	terminal *os.File // nil: not a terminal
+	moves    bool     // it is a terminal whose cursor moves
 	styles   Styles
 }
 
-// NewStream returns a stream to w. It has colour if w is a terminal that has some, colour
-// is not refused and NO_COLOR is empty.
-func NewStream(w io.Writer, colour bool, getenv func(string) string) *Stream {
-	s := &Stream{raw: w, text: safe.NewWriter(w)}
+// sink remembers the first error of a writer, which then gets nothing more.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements [io.Writer].
+func (s *sink) Write(p []byte) (n int, err error) {
+	if s.err == nil {
+		n, s.err = s.w.Write(p)
+	}
+	return n, s.err
+}
+
+// NewStream returns a stream to w. It has colour if w is a terminal that has some, and
+// NO_COLOR is empty.
+func NewStream(w io.Writer, getenv func(string) string) *Stream {
+	raw := &sink{w: w}
+	s := &Stream{raw: raw, text: safe.NewWriter(raw)}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.terminal = f
 	}
-	s.styles = NewStyles(s.terminal != nil && colour && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb")
+	s.moves = s.terminal != nil && getenv("TERM") != "dumb"
+	s.styles = NewStyles(s.moves && getenv("NO_COLOR") == "")
 	return s
 }
+
+// Plain turns colour off.
+func (s *Stream) Plain() { s.styles = NewStyles(false) }
+
+// Err returns the first error of the writer below.
+func (s *Stream) Err() error { return s.raw.err }
 
 // Write writes text.
 func (s *Stream) Write(p []byte) (int, error) { return s.text.Write(p) }

@@ -16,12 +16,12 @@ func TestEverythingWrittenIsHarmless(t *testing.T) {
 	t.Parallel()
 	const hostile = "\x1b[2J\u202e\x9b\r\n"
 	var b bytes.Buffer
-	s := ui.NewStream(&b, true, noEnvironment)
+	s := ui.NewStream(&b, noEnvironment)
 	s.Line("text ", hostile, ui.Paint(ui.Bad, "%s", hostile), 7)
 	_, _ = s.Write([]byte(hostile))
 	table := ui.NewTable("A", ">B")
 	table.Row(ui.Piece{Style: ui.Good, Text: hostile}, ui.Piece{Text: "1"})
-	s.Table(table)
+	s.Table(table, true)
 	s.Progress().Show(1, 2, "%s", hostile)
 	if got := b.String(); !safe.Clean(got) {
 		t.Errorf("written: %q", got)
@@ -38,10 +38,29 @@ func TestTableAlignsItsColumns(t *testing.T) {
 	table := ui.NewTable("ID", ">AGE", "LABEL")
 	table.Row(ui.Piece{Text: "東京"}, ui.Piece{Text: "5m"}, ui.Piece{Text: "a"})
 	table.Row(ui.Piece{Text: "x"}, ui.Piece{Text: "3d 4h"}, ui.Piece{Text: "b\n"})
-	got := strings.Join(table.Lines(&styles), "\n")
+	got := strings.Join(table.Lines(&styles, 0), "\n")
 	want := "ID      AGE  LABEL\n東京     5m  a\nx     3d 4h  b\\n"
 	if got != want {
 		t.Errorf("table:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// A narrow terminal gets lines that fit: cells are cut, and then columns are left out.
+func TestTableFits(t *testing.T) {
+	t.Parallel()
+	styles := ui.NewStyles(false)
+	table := ui.NewTable("ID", "?>SIZE", "?ATTEMPT", "~REQUEST")
+	table.Row(ui.Piece{Text: "0123456789ab"}, ui.Piece{Text: "1 B"}, ui.Piece{Text: "1"}, ui.Piece{Text: "POST /東京/orders?tenant=acme"})
+	for width, want := range map[int]string{
+		0:  "ID            SIZE  ATTEMPT  REQUEST\n0123456789ab   1 B  1        POST /東京/orders?tenant=acme",
+		40: "ID            SIZE  ATTEMPT  REQUEST\n0123456789ab   1 B  1        POST /東京…",
+		34: "ID            SIZE  REQUEST\n0123456789ab   1 B  POST /東京/or…",
+		24: "ID            REQUEST\n0123456789ab  POST /東…",
+		9:  "ID            REQUEST\n0123456789ab  POST /東…",
+	} {
+		if got := strings.Join(table.Lines(&styles, width), "\n"); got != want {
+			t.Errorf("in %d columns:\n%s\nwant:\n%s", width, got, want)
+		}
 	}
 }
 
