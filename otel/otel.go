@@ -58,9 +58,10 @@ type Telemetry struct {
 var _ reprise.Observer = (*Telemetry)(nil)
 
 // buckets are the boundaries of the histograms, in seconds: the store replies within a
-// millisecond, and handlers take up to minutes.
+// millisecond, and a handler may run for an hour (reprise.Config.MaxRun). A quantile
+// beyond the last boundary would look like the boundary.
 var buckets = metric.WithExplicitBucketBoundaries(
-	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300)
+	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600, 7200)
 
 // New creates the instruments. The error is the meter's, if it refuses an instrument.
 func New(c Config) (*Telemetry, error) {

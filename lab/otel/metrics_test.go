@@ -48,6 +48,12 @@ func TestScrapedCountersAreTheEnginesOwn(t *testing.T) {
 		if count := observations(families[name]); count == 0 {
 			t.Errorf("%s has no observation", name)
 		}
+		for _, m := range families[name].GetMetric() {
+			bounds := m.GetHistogram().GetBucket()
+			if last := bounds[len(bounds)-2].GetUpperBound(); last <= time.Hour.Seconds() { // the default of MaxRun; the one behind it is infinite
+				t.Errorf("a quantile of %s ends at %v s", name, last)
+			}
+		}
 	}
 	for _, name := range []string{"reprise_running", "reprise_waiting", "reprise_background_tasks", "reprise_background_bytes", "reprise_events_dropped_total"} {
 		if _, ok := value(families[name], "reprise_engine", "main"); !ok {

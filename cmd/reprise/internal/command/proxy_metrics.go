@@ -35,6 +35,7 @@ func (m meters) around(next http.Handler) http.Handler {
 	running := prometheus.NewGauge(prometheus.GaugeOpts{Name: "reprise_proxy_requests", Help: "Requests that run, with a key and without."})
 	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "reprise_proxy_request_seconds", Help: "Requests that got a response, with a key and without, and how long they took.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600, 7200}, // beyond maxRun
 	}, []string{"code", "method"})
 	m.registry.MustRegister(running, took)
 	return promhttp.InstrumentHandlerInFlight(running, promhttp.InstrumentHandlerDuration(took, next))
