@@ -7,6 +7,7 @@
 //		Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach},
 //	})
 //	stop, err := telemetry.Watch("payments", guard.Engine())
+//	stopStore, err := telemetry.WatchStore("payments", store)
 //
 // It makes no spans: put otelhttp, otelgin or otelecho outside the middleware of Reprise,
 // and the instrumentation of the database client below the store. An engine has one
@@ -32,6 +33,8 @@
 //	reprise.store.used           gauge      use of a resource of the store, in this process: reprise.engine, reprise.resource (connections, slots, records, bytes)
 //	reprise.store.limit          gauge      limit of that resource, if it has one: the same
 //	reprise.store.waiting        gauge      calls that wait for that resource: the same
+//	reprise.store.findings       gauge      findings of the last check of the store's server: reprise.engine, reprise.finding, reprise.severity (warning, unsafe)
+//	reprise.store.unchecked      gauge      1 where that check failed: reprise.engine
 //
 // As soon as a guard exists, each outcome, end and event of its policy is a series with
 // the value zero: about forty for each policy, fifteen of them in one counter. Set up the

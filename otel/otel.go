@@ -25,6 +25,8 @@ const (
 	keyOperation = attribute.Key("reprise.operation")
 	keyResource  = attribute.Key("reprise.resource")
 	keyState     = attribute.Key("reprise.state")
+	keyFinding   = attribute.Key("reprise.finding")
+	keySeverity  = attribute.Key("reprise.severity")
 	keyError     = attribute.Key("error.type")
 )
 
@@ -49,6 +51,7 @@ type Telemetry struct {
 	running, waiting, tasks, bytes metric.Int64ObservableGauge
 	stuck, uncounted               metric.Int64ObservableGauge
 	used, limit, queued            metric.Int64ObservableGauge // of the store's resources
+	findings, unchecked            metric.Int64ObservableGauge // of its server
 	dropped                        metric.Int64ObservableCounter
 
 	sets   sync.Map // of setKey to metric.MeasurementOption
@@ -107,6 +110,8 @@ func New(c Config) (*Telemetry, error) {
 	t.used = gauge("reprise.store.used", "", "How much the store uses of a resource in this process.")
 	t.limit = gauge("reprise.store.limit", "", "How much of a resource the store may use; absent without a limit.")
 	t.queued = gauge("reprise.store.waiting", "{call}", "Calls that wait for a resource.")
+	t.findings = gauge("reprise.store.findings", "{finding}", "Findings of the last check of the store's server, by code and severity.")
+	t.unchecked = gauge("reprise.store.unchecked", "", "1 where the last check of the store's server failed.")
 	dropped, err := t.meter.Int64ObservableCounter("reprise.events.dropped", metric.WithUnit("{event}"),
 		metric.WithDescription("Events that were dropped because an observer was too slow."))
 	note(err)

@@ -92,6 +92,9 @@ func newAPI(st store.Store, tenants authenticator, t *telemetry) (http.Handler, 
 	if _, err := t.Watch("transfers", guard.Engine()); err != nil { // until the process ends
 		return nil, nil, err
 	}
+	if _, err := t.WatchStore("transfers", st); err != nil {
+		return nil, nil, err
+	}
 	once := reprisehttp.Middleware(guard, tenantOf)(http.HandlerFunc(transfer))
 	mux := http.NewServeMux()
 	mux.Handle("POST /transfers", t.traced("POST /transfers", tenants.authenticate(once)))

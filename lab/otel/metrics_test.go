@@ -93,6 +93,7 @@ func TestThePageHasEveryMetric(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+	await(t, "the first check", func() bool { return s.scrape()["reprise_store_findings"] != nil })
 	s.traffic()
 	s.trouble()
 	have := map[string]string{} // kinds

@@ -170,6 +170,48 @@ func TestAlertFiresWhereNothingIsCounted(t *testing.T) {
 	}
 }
 
+// What the check of a server finds, and what the store uses of its resources, fire before
+// a claim fails. A check that fails is no finding.
+func TestAlertsFireForTheServerOfAStore(t *testing.T) {
+	t.Parallel()
+	few := memstore.Bounds{Records: 2}
+	for name, c := range map[string]struct {
+		bounds memstore.Bounds
+		server checked
+		pass   time.Duration
+		want   string
+	}{
+		"a warning":       {server: checked{findings: []store.Finding{{Code: "pool-size", Severity: store.Warning}}}, pass: time.Hour},
+		"nearly full":     {server: checked{findings: []store.Finding{{Code: "memory", Severity: store.Warning}}}, pass: time.Minute, want: "RepriseStoreNearlyFull"},
+		"a few records":   {bounds: few, pass: time.Minute, want: "RepriseStoreNearlyFull"},
+		"unsafe":          {server: checked{findings: []store.Finding{{Code: "eviction-policy", Severity: store.Unsafe}}}, pass: time.Minute, want: "RepriseStoreUnsafe"},
+		"not checked":     {server: checked{unchecked: store.ErrUnavailable}, pass: 65 * time.Minute, want: "RepriseStoreUnchecked"},
+		"a pool in use":   {server: checked{used: 10}, pass: time.Minute, want: "RepriseSaturated"},
+		"a pool half so":  {server: checked{used: 5}, pass: time.Hour},
+		"not checked yet": {server: checked{unchecked: store.ErrUnavailable}, pass: 50 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st, err := memstore.NewBounded(c.bounds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.server.Store = st
+			s, m := serveThrough(t, st, &c.server), watch(t)
+			s.want("an order", s.send("one", "", ""), 201)
+			s.want("another order", s.send("two", "", ""), 201)
+			await(t, "the first check", func() bool {
+				failed, _ := value(s.scrape()["reprise_store_unchecked"], "reprise_engine", "main")
+				return failed == 1 || c.server.unchecked == nil && (len(c.server.findings) == 0 || s.scrape()["reprise_store_findings"] != nil)
+			})
+			m.prometheus.Pass(c.pass, s.scrape())
+			if got := strings.Join(m.fires(), " "); got != c.want {
+				t.Errorf("these alerts fire: %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // A service is silent whose store is counted by another, and so is one that knows no
 // policy yet: neither has the gauge of the count.
 func TestAlertIsSilentWhereAnotherServiceCounts(t *testing.T) {
@@ -200,8 +242,10 @@ func uncounted(families map[string]*dto.MetricFamily) float64 {
 // a real service has.
 func TestQueriesSelectExistingSeries(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	st := memstore.New()
+	s := serveThrough(t, st, &checked{Store: st, findings: []store.Finding{{Code: "memory", Severity: store.Unsafe}}})
 	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+	await(t, "the first check", func() bool { return s.scrape()["reprise_store_findings"] != nil })
 	s.traffic()
 	s.trouble()
 	families := s.scrape()

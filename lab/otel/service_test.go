@@ -2,6 +2,7 @@ package otel_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,7 +54,22 @@ func serve(t *testing.T) *service {
 // serveOver starts a process over a store that another one may have used.
 func serveOver(t *testing.T, st *memstore.Store) *service {
 	t.Helper()
-	return serveThrough(t, st, st)
+	return serveThrough(t, st, &checked{Store: st, findings: []store.Finding{{Code: "pool-size", Severity: store.Warning}}})
+}
+
+// checked is a store in memory with a server that can be checked, and a pool.
+type checked struct {
+	*memstore.Store
+
+	findings  []store.Finding
+	unchecked error
+	used      int64 // of ten connections
+}
+
+func (c *checked) Check(context.Context) ([]store.Finding, error) { return c.findings, c.unchecked }
+
+func (c *checked) Usage() []store.Usage {
+	return append(c.Store.Usage(), store.Usage{Name: "connections", Used: c.used, Limit: 10})
 }
 
 // unlisted is a store that may not be listed, as for a user of Redis without SCAN.
@@ -90,6 +106,10 @@ func serveThrough(t *testing.T, st *memstore.Store, seen store.Store) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stopStore, err := telemetry.WatchStore("main", seen)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.guard, err = protocol.Over(s.engine, protocol.Config{Name: "orders", Required: true, Preset: reprise.AtMostOnce, Keep: protocol.Keeping{Annotate: repriseotel.Annotate}})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +135,7 @@ func serveThrough(t *testing.T, st *memstore.Store, seen store.Store) *service {
 		if err := s.engine.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		if err := stop(); err != nil {
+		if err := errors.Join(stop(), stopStore()); err != nil {
 			t.Error(err)
 		}
 		if err := provider.Shutdown(ctx); err != nil {
