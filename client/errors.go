@@ -17,7 +17,7 @@ import (
 // which the client replaces it by a timeout error: set a deadline on the context instead.
 type UnknownOutcomeError struct {
 	Attempts int    // how many were made
-	KeyHash  string // of the key: the first 12 hexadecimal digits of its SHA-256
+	KeyHash  string // of the key: 12 hexadecimal digits, see [Service].Scope
 	Err      error  // of the last attempt, or of the context
 
 	secret.Keyed

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/reprise-go/reprise/client/internal/secret"
 )
 
 // keyOfError returns the key of any error of a call.
@@ -88,10 +90,29 @@ func TestErrorsHaveTheKeyAndDoNotPrintIt(t *testing.T) {
 						t.Errorf("%s shows the key: %s", how, text)
 					}
 				}
-				if !strings.Contains(err.Error(), hashOf(key)) {
+				if !strings.Contains(err.Error(), secret.Hash("", "", key)) {
 					t.Errorf("%v has no hash of the key", err)
 				}
 			})
+		}
+	}
+}
+
+// A client that knows its scope prints the digits with which an operator finds the record
+// (reprise show): those of docs/reference/vectors.json.
+func TestErrorsNameTheRecord(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ scope, endpoint, key, want string }{
+		{"acme", "", "7c1f", "8101b459acd8"},
+		{"acme", "orders", "8e03978e-40d5-43dd-bc93-6894a57f9324", "08e1190bf040"},
+		{SharedScope, "", "7c1f", "8b4164bedcb5"},
+	} {
+		var seen recorded
+		transport := newTransport(t, always(failure(errNetwork)), Config{MaxAttempts: 1, Service: Service{Scope: c.scope, Endpoint: c.endpoint}, Observer: &seen})
+		var unknown *UnknownOutcomeError
+		err := fails(t, transport, post(WithKey(t.Context(), c.key), t, nil))
+		if !errors.As(err, &unknown) || unknown.KeyHash != c.want || seen.starts[0].KeyHash != c.want || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
 }
@@ -173,7 +194,7 @@ func TestTheStandInOfAnOmittedBodyIsAnError(t *testing.T) {
 	var seen recorded
 	err := fails(t, newTransport(t, always(omitted), Config{Observer: &seen}), post(WithKey(t.Context(), "order-7"), t, nil))
 	var gone *BodyOmittedError
-	if !errors.As(err, &gone) || gone.Status != 201 || gone.Header.Get("Location") != "/orders/7" || gone.Attempts != 1 || gone.KeyHash != hashOf("order-7") {
+	if !errors.As(err, &gone) || gone.Status != 201 || gone.Header.Get("Location") != "/orders/7" || gone.Attempts != 1 || gone.KeyHash != secret.Hash("", "", "order-7") {
 		t.Errorf("got %+v", err)
 	}
 	if NotSent(err) {

@@ -197,7 +197,7 @@ func ExampleStripe() {
 
 func ExampleAdyen() {
 	fmt.Printf("%+v\n", repriseclient.Adyen())
-	// Output: {Header:idempotency-key Bare:true MaxKey:64 Replayed:- RetryHeader:Transient-Error RetryStatuses:[]}
+	// Output: {Header:idempotency-key Bare:true MaxKey:64 Replayed:- Scope: Endpoint: RetryHeader:Transient-Error RetryStatuses:[]}
 }
 
 func ExampleProblemOf() {

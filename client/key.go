@@ -3,7 +3,6 @@ package repriseclient
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -158,10 +157,4 @@ func decode(value string) (string, error) {
 		key.WriteByte(rest[i])
 	}
 	return "", errHeaderValue
-}
-
-// hashOf returns the form of a key in errors and events.
-func hashOf(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:6])
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/reprise-go/reprise/client/internal/secret"
 )
 
 func TestObserversSeeEveryAttemptAndCall(t *testing.T) {
@@ -29,7 +31,7 @@ func TestObserversSeeEveryAttemptAndCall(t *testing.T) {
 		do(t, newTransport(t, base, Config{Observer: &seen}), post(WithKey(t.Context(), "order-7"), t, nil))
 		took := time.Since(began)
 
-		if len(seen.starts) != 1 || seen.starts[0] != (CallStart{Method: "POST", Host: "shop.example", KeyHash: hashOf("order-7")}) {
+		if len(seen.starts) != 1 || seen.starts[0] != (CallStart{Method: "POST", Host: "shop.example", KeyHash: secret.Hash("", "", "order-7")}) {
 			t.Errorf("starts: %+v", seen.starts)
 		}
 		if len(seen.attempts) != 3 || inside != 3 || seen.inside != 4 {

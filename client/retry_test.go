@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/reprise-go/reprise/client/internal/secret"
 )
 
 func TestRetriedResponsesAndErrors(t *testing.T) {
@@ -404,7 +406,7 @@ func TestErrorsSayWhetherItMayHaveRun(t *testing.T) {
 			if !errors.Is(err, errNetwork) {
 				t.Errorf("%v does not wrap the last error", err)
 			}
-			if strings.Contains(err.Error(), "secret-7") || !strings.Contains(err.Error(), hashOf("secret-7")) {
+			if strings.Contains(err.Error(), "secret-7") || !strings.Contains(err.Error(), secret.Hash("", "", "secret-7")) {
 				t.Errorf("want the hash of the key, and not the key: %v", err)
 			}
 			if test.sent && unknown.Attempts != len(test.errs) {

@@ -27,6 +27,13 @@ type Service struct {
 	// The default is "Idempotent-Replayed"; "-" says that the service has none.
 	Replayed string
 
+	// Scope is what the scope function of a service that uses Reprise returns for this
+	// client, and Endpoint the Endpoint of its policy. With them the KeyHash of errors and
+	// events is the beginning of the record's ID, which the program's commands take
+	// (reprise show 8101b459acd8). Neither is sent. The default is none, for a scope that
+	// this client does not know; a service without scopes has [SharedScope].
+	Scope, Endpoint string
+
 	// RetryHeader is the name of a response field whose value, true or false, says whether
 	// to retry. It has precedence over RetryStatuses and problem documents. The default is
 	// none.
@@ -39,6 +46,9 @@ type Service struct {
 	// that is not nil stands for none.
 	RetryStatuses []int
 }
+
+// SharedScope is the Scope of a service whose clients share one key space (Unscoped).
+const SharedScope = "\x00unscoped"
 
 // The defaults of a [Service].
 const (

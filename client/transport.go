@@ -82,7 +82,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req.Body)
 		return nil, &NotSentError{Err: err}
 	}
-	c := &call{key: own, hash: hashOf(key), replayed: t.service.Replayed}
+	c := &call{key: own, hash: secret.Hash(t.service.Scope, t.service.Endpoint, key), replayed: t.service.Replayed}
 	began := time.Now()
 	ctx := t.observer.StartCall(req.Context(), CallStart{Method: req.Method, Host: hostOf(req), KeyHash: c.hash})
 	r := &run{Transport: t, req: req, ctx: ctx, call: c, value: value, bounds: bounds, observer: t.observer}

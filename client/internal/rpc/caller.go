@@ -6,8 +6,6 @@ package rpc
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
@@ -19,7 +17,7 @@ import (
 // Caller makes the calls of one service. It is safe for concurrent use.
 type Caller struct {
 	transport *repriseclient.Transport
-	header    string
+	service   repriseclient.Service
 }
 
 // NewCaller returns a caller with the rules of c; it ignores c.Methods.
@@ -41,11 +39,11 @@ func NewCaller(c repriseclient.Config) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Caller{transport, c.Service.Header}, nil
+	return &Caller{transport, c.Service}, nil
 }
 
 // Header returns the name of the metadata that has the key.
-func (c *Caller) Header() string { return c.header }
+func (c *Caller) Header() string { return c.service.Header }
 
 // Call is a unary call.
 type Call struct {
@@ -69,7 +67,7 @@ func (c *Caller) Do(ctx context.Context, call *Call) error {
 	req := &http.Request{
 		Method: http.MethodPost, Host: call.Host,
 		URL:    &url.URL{Scheme: "http", Host: call.Host, Path: call.Procedure},
-		Header: http.Header{http.CanonicalHeaderKey(c.header): call.Keys},
+		Header: http.Header{http.CanonicalHeaderKey(c.service.Header): call.Keys},
 	}
 	resp, err := c.transport.RoundTrip(req.WithContext(context.WithValue(ctx, callOfContext{}, call)))
 	if err != nil {
@@ -79,16 +77,10 @@ func (c *Caller) Do(ctx context.Context, call *Call) error {
 	if repriseclient.GaveUp(resp) {
 		key := repriseclient.KeyOf(resp)
 		return &repriseclient.UnknownOutcomeError{
-			Attempts: repriseclient.Attempts(resp), KeyHash: hashOf(key), Err: call.last.Err, Keyed: secret.Of(key),
+			Attempts: repriseclient.Attempts(resp), KeyHash: secret.Hash(c.service.Scope, c.service.Endpoint, key), Err: call.last.Err, Keyed: secret.Of(key),
 		}
 	}
 	return call.last.Err
-}
-
-// hashOf returns the form of a key in errors.
-func hashOf(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:6])
 }
 
 // exchange is the base of the transport, and makes attempts.
