@@ -124,23 +124,3 @@ func TestRedisAPayloadIsGoneAfterItsRetention(t *testing.T) {
 		})
 	}
 }
-
-// No part of a sealed response, of the key or of the secret is in the files that Redis
-// writes: neither in the snapshot nor in the log of its commands.
-func TestRedisDumpHidesSealedResponses(t *testing.T) {
-	t.Parallel()
-	for name, sealed := range map[string]bool{"sealed": true, "in the clear": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := servers.Redis.Start(t, "appendonly=yes", "rdbcompression=no", "aof-use-rdb-preamble=no")
-			client := labtest.RedisClient(t, server.Addr())
-			private := labtest.RecordPrivate(t, labtest.RedisStore(t, client, repriseredis.Config{}), sealed)
-			redisWant(t, "save", client.Save(t.Context()).Err(), nil)
-			redisFiles(t, client, func(name, _ string, file []byte) {
-				if !strings.HasPrefix(name, "appendonly.aof.1.base.") { // empty: everything was appended after it
-					private.WantAbsent(t, name, file)
-				}
-			})
-		})
-	}
-}
