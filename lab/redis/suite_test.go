@@ -37,10 +37,6 @@ func TestRedisStoreOnACluster(t *testing.T) {
 				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
 			})
 		}
-		t.Run("watchers hear of the end", func(t *testing.T) {
-			t.Parallel()
-			redisWatchers(t, connect)
-		})
 		t.Run("any ID", func(t *testing.T) {
 			t.Parallel()
 			redisAnyID(t, cluster)

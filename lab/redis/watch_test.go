@@ -9,16 +9,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
-
-func TestRedisWatchersAreNotifiedOfTheEnd(t *testing.T) {
-	t.Parallel()
-	server := servers.Redis.Shared(t)
-	redisWatchers(t, func(tb testing.TB) redis.UniversalClient { return labtest.RedisClient(tb, server.Addr()) })
-}
 
 // redisWatch watches a record, again where a busy machine took longer to subscribe than
 // the store waits.
@@ -32,52 +25,6 @@ func redisWatch(tb testing.TB, st *repriseredis.Store, id store.ID) (changed <-c
 		return err == nil
 	})
 	return changed, stop
-}
-
-// redisWatchers watches keys in one process while another ends them in each way there is.
-func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient) {
-	t.Helper()
-	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
-	here, there := labtest.RedisStore(t, connect(t), config), labtest.RedisStore(t, connect(t), config)
-	ends := map[string]func(r store.ClaimRequest) error{
-		"complete": func(r store.ClaimRequest) error { return redisComplete(t, there, r, "answer") },
-		"release":  func(r store.ClaimRequest) error { return there.Release(t.Context(), r.ID, r.Owner) },
-	}
-	watch := func(id store.ID) <-chan struct{} {
-		t.Helper()
-		changed, stop := redisWatch(t, here, id)
-		t.Cleanup(stop)
-		return changed
-	}
-	for range 10 {
-		for name, end := range ends {
-			r := redisClaim()
-			redisMustClaim(t, there, r, store.Claimed)
-			heard := []<-chan struct{}{watch(r.ID), watch(r.ID), watch(r.ID)}
-			redisWaits(t, here, r)
-			other := watch(redisClaim().ID)
-			redisWant(t, name, end(r), nil)
-			for _, changed := range heard {
-				redisHears(t, name, changed)
-			}
-			select {
-			case <-other:
-				t.Errorf("the watcher of another key heard of the %s", name)
-			default:
-			}
-		}
-	}
-
-	lapsed := redisClaim()
-	lapsed.Lease = time.Millisecond
-	fence := redisMustClaim(t, there, lapsed, store.Claimed).Fence
-	labtest.Eventually(t, "the lease lapses", func() bool {
-		record, err := there.Inspect(t.Context(), lapsed.ID)
-		return err == nil && record.Lease <= 0
-	})
-	changed := watch(lapsed.ID)
-	redisWant(t, "resolve", there.Resolve(t.Context(), lapsed.ID, store.Resolution{Fence: fence, Forget: true}), nil)
-	redisHears(t, "resolve", changed)
 }
 
 func redisHears(t *testing.T, what string, changed <-chan struct{}) {
