@@ -415,52 +415,6 @@ func redisNumber(n uint64) string {
 	return hex.EncodeToString(b[:])
 }
 
-// The fence of a first attempt and the instant of its claim follow from the expiry of the
-// key, in Go and in the scripts.
-func TestRedisTheFenceIsTheInstantOfTheClaim(t *testing.T) {
-	t.Parallel()
-	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
-		client := labtest.RedisClient(t, flavor.Shared(t).Addr())
-		prefix := labtest.RedisPrefix()
-		st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-		for _, times := range [][2]time.Duration{{time.Minute, time.Hour}, {time.Hour, time.Minute}, {time.Minute, time.Minute + 500*time.Microsecond}, {store.MaxDuration, time.Millisecond}} {
-			r := redisClaim()
-			r.Lease, r.Retention = times[0], times[1]
-			before, err := client.Time(t.Context()).Result()
-			redisWant(t, "time", err, nil)
-			granted := redisMustClaim(t, st, r, store.Claimed)
-			after, err := client.Time(t.Context()).Result()
-			redisWant(t, "time", err, nil)
-			claimed := time.UnixMilli(int64(granted.Fence-999) / 1000)
-			if claimed.Before(before.Truncate(time.Millisecond)) || claimed.After(after) {
-				t.Errorf("claimed at %v, want %v to %v", claimed, before, after)
-			}
-			record, err := st.Inspect(t.Context(), r.ID)
-			redisWant(t, "inspect", err, nil)
-			if record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) {
-				t.Errorf("inspect shows fence %d and %v, want %d and %v", record.Fence, record.ClaimedAt, granted.Fence, claimed)
-			}
-
-			statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: 2 * time.Hour}})
-			if err != nil || statuses[0] != store.Renewed {
-				t.Fatalf("renew: %v, %v", statuses, err)
-			}
-			if again := redisMustClaim(t, st, r, store.Claimed); again.Fence != granted.Fence {
-				t.Errorf("renewed and claimed again with fence %d, want %d", again.Fence, granted.Fence)
-			}
-			redisWaits(t, st, r)
-			if record, err = st.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) {
-				t.Errorf("watched, inspect shows %+v, %v; want fence %d and %v", record, err, granted.Fence, claimed)
-			}
-			r.Retention = time.Hour // so that there is a record to inspect
-			redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
-			if record, err = st.Inspect(t.Context(), r.ID); err != nil || record.Fence != granted.Fence || !record.ClaimedAt.Equal(claimed) || record.CompletedAt.Before(claimed) {
-				t.Errorf("completed, inspect shows %+v, %v; want fence %d and %v", record, err, granted.Fence, claimed)
-			}
-		}
-	})
-}
-
 func redisHex(tb testing.TB, digits string) []byte {
 	tb.Helper()
 	b, err := hex.DecodeString(digits)
