@@ -1,17 +1,14 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
@@ -165,7 +162,8 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 }
 
 // A permission or a password that is lost while a handler runs, and restored before the
-// lease is lost, has no effect: the completion is repeated in the background.
+// lease is lost, has no effect: a completion is refused as misconfigured, which the engine
+// repeats, and then succeeds.
 func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
@@ -184,53 +182,24 @@ func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 				t.Parallel()
 				server := flavor.Start(t)
 				st := labtest.RedisStore(t, redisUser(t, server, "app", rules...), repriseredis.Config{})
-				witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
-				engine := redisEngine(t, st, reprise.Config{CompleteTimeout: 100 * time.Millisecond, Observer: redisQuiet{}})
-
-				got, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: "k"})
-				redisWant(t, "begin", err, nil)
+				r := redisClaim()
+				redisMustClaim(t, st, r, store.Claimed)
 				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.takes...)...)
 				redisAdmin(t, server, "CLIENT", "KILL", "USER", "app")
-				result, err := got.Attempt.Complete(reprise.Completion{Payload: []byte("answer")})
-				redisWant(t, "complete", err, nil)
-				if result.End != reprise.EndUnrecorded {
-					t.Errorf("completed as %v, %v; want unrecorded", result.End, result.Err)
-				}
-				labtest.Eventually(t, "a new key is refused as misconfigured", func() bool {
-					_, err := st.Claim(t.Context(), redisClaim())
+				labtest.Eventually(t, "a completion is refused as misconfigured", func() bool {
+					err := redisComplete(t, st, r, "answer")
 					if err == nil {
-						t.Fatal("a new key was claimed meanwhile")
+						t.Fatal("completed meanwhile")
 					}
 					return errors.Is(err, store.ErrMisconfigured)
 				})
-
 				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
-				labtest.Eventually(t, "the completion is repeated", func() bool {
-					record, err := witness.Inspect(t.Context(), got.Attempt.ID())
-					return err == nil && record.State == store.StateCompleted && string(record.Payload) == "answer"
-				})
+				labtest.Eventually(t, "it is completed", func() bool { return redisComplete(t, st, r, "answer") == nil })
+				redisMustClaim(t, st, redisRival(r), store.Completed)
 			})
 		}
 	})
 }
-
-// redisEngine returns an engine over store, closed when the test ends.
-func redisEngine(tb testing.TB, store store.Store, c reprise.Config) *reprise.Engine {
-	tb.Helper()
-	engine, err := reprise.New(store, c)
-	redisWant(tb, "new engine", err, nil)
-	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 10*time.Second)
-		defer cancel()
-		_ = engine.Close(ctx)
-	})
-	return engine
-}
-
-// redisQuiet is an observer that keeps expected trouble out of the log.
-type redisQuiet struct{}
-
-func (redisQuiet) Observe(context.Context, reprise.Event) {}
 
 func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 	t.Parallel()
