@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -39,8 +40,23 @@ type Config struct {
 	ResponseTimeout Duration `toml:"response_timeout"`
 
 	// BodyTimeout bounds how long a client may take to send the body of a request with a
-	// key, which is read before the request is forwarded. The default is 30 s.
+	// key, which is read before the request is forwarded, apart from the time that its
+	// bytes may take at MinRate. The default is 10 s.
 	BodyTimeout Duration `toml:"body_timeout"`
+
+	// WriteTimeout bounds each write of a response to a client that does not read, apart
+	// from the time that its bytes may take at MinRate. The default is 30 s.
+	WriteTimeout Duration `toml:"write_timeout"`
+
+	// MinRate is the least rate, in bytes per second, of those bodies and writes. The
+	// default is 16,384.
+	MinRate int `toml:"min_rate"`
+
+	// MaxHeldBodies bounds the bytes of the bodies of requests with a key, which are in
+	// memory until their responses end; one more gets 503. A body of unknown length counts
+	// as the longest that its policy allows. The memory that they take may be twice as
+	// much. The default is 256 MiB.
+	MaxHeldBodies int64 `toml:"max_held_bodies"`
 
 	// MaxRequests bounds the concurrent requests; any further one gets 503. The default is
 	// 10,000.
@@ -61,7 +77,10 @@ type Config struct {
 const (
 	defaultConnectTimeout  = Duration(5 * time.Second)
 	defaultResponseTimeout = Duration(time.Minute)
-	defaultBodyTimeout     = Duration(30 * time.Second)
+	defaultBodyTimeout     = Duration(10 * time.Second)
+	defaultWriteTimeout    = Duration(30 * time.Second)
+	defaultMinRate         = 16 << 10
+	defaultMaxHeldBodies   = 256 << 20
 	defaultMaxRequests     = 10_000
 )
 
@@ -133,6 +152,7 @@ func (c Config) complete() (Config, error) {
 		{"connect_timeout", &c.ConnectTimeout, defaultConnectTimeout},
 		{"response_timeout", &c.ResponseTimeout, defaultResponseTimeout},
 		{"body_timeout", &c.BodyTimeout, defaultBodyTimeout},
+		{"write_timeout", &c.WriteTimeout, defaultWriteTimeout},
 	} {
 		if *d.value < 0 {
 			return c, fmt.Errorf("proxy: %s is negative: %s", d.field, time.Duration(*d.value))
@@ -141,12 +161,14 @@ func (c Config) complete() (Config, error) {
 			*d.value = d.otherwise
 		}
 	}
-	if c.MaxRequests < 0 {
-		return c, fmt.Errorf("proxy: max_requests is %d, want at least 1", c.MaxRequests)
+	for name, value := range map[string]int64{"max_requests": int64(c.MaxRequests), "min_rate": int64(c.MinRate), "max_held_bodies": c.MaxHeldBodies} {
+		if value < 0 {
+			return c, fmt.Errorf("proxy: %s is %d, want at least 1", name, value)
+		}
 	}
-	if c.MaxRequests == 0 {
-		c.MaxRequests = defaultMaxRequests
-	}
+	c.MaxRequests = cmp.Or(c.MaxRequests, defaultMaxRequests)
+	c.MinRate = cmp.Or(c.MinRate, defaultMinRate)
+	c.MaxHeldBodies = cmp.Or(c.MaxHeldBodies, defaultMaxHeldBodies)
 	return c, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,8 @@ type Handler struct {
 	access  *slog.Logger
 	current atomic.Pointer[routes]
 	running atomic.Int64 // requests that are being served
+	held    atomic.Int64 // bytes of bodies
+	limits  limits
 }
 
 // New returns a handler whose records are in st, which stays open when the handler is
@@ -45,7 +48,7 @@ func New(st store.Store, c Config, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{engine: engine, log: engine.Config().Log, access: o.AccessLog}
+	h := &Handler{engine: engine, log: engine.Config().Log, access: o.AccessLog, limits: newLimits()}
 	if h.log == nil {
 		h.log = slog.Default()
 	}
@@ -87,24 +90,38 @@ func (h *Handler) Close(ctx context.Context) error {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	rt := h.current.Load()
-	resp := &response{ResponseWriter: w}
+	resp := &response{ResponseWriter: w, handler: h, timeout: rt.writeTimeout, perByte: rt.perByte}
 	r = r.WithContext(context.WithValue(r.Context(), responseKey{}, resp))
+	resp.request = r
 	r.Host = normalHost(r.Host)
 	p, pattern := rt.of(r)
-	resp.pattern = pattern
+	resp.policy, resp.pattern = p.name, pattern
 	if inDoubt(r) {
 		resp.Header().Set("Connection", "close")
 	}
 	defer func() { h.logAccess(r, p, resp, time.Since(began)) }()
 	defer h.running.Add(-1)
+	defer resp.arm(0) // what the server writes when the handler has returned
 	if h.running.Add(1) > int64(rt.maxRequests) {
-		resp.Header().Set("Retry-After", "1")
-		http.Error(resp, "The proxy is at its limit of concurrent requests. The request was not sent; retry it later.", http.StatusServiceUnavailable)
+		h.meet(r.Context(), LimitRequests, resp)
+		busy(resp, "concurrent requests")
 		return
 	}
 	if detail := rt.doubt(r, p); detail != "" {
+		h.meet(r.Context(), LimitNormalForm, resp)
 		refuse(resp, detail)
 		return
+	}
+	if p.isKeyed(r) && r.ContentLength != 0 {
+		size, room := h.hold(r, p, rt.maxHeld)
+		if !room {
+			h.meet(r.Context(), LimitHeldBodies, resp)
+			busy(resp, "bodies in memory")
+			return
+		}
+		defer h.held.Add(-size)
+		r.Body = &body{ReadCloser: r.Body, response: resp, due: began.Add(rt.bodyTimeout)}
+		_ = http.NewResponseController(w).SetReadDeadline(began.Add(rt.bodyTimeout)) // also if the guard does not read it
 	}
 	p.ServeHTTP(resp, r)
 }
@@ -115,8 +132,13 @@ type routes struct {
 	otherwise   *policy
 	transport   *http.Transport
 	maxRequests int
-	routed      bool     // there are routes, so that a path or a host decides about the policy
-	methods     []string // that some policy guards
+	maxHeld     int64 // bytes of bodies
+
+	bodyTimeout, writeTimeout time.Duration
+	perByte                   time.Duration // at the least rate
+
+	routed  bool     // there are routes, so that a path or a host decides about the policy
+	methods []string // that some policy guards
 }
 
 // policy is the handler of a [Policy].
@@ -126,7 +148,14 @@ type policy struct {
 	name     string
 	replayed string   // the field that marks a replay; empty: there are none
 	methods  []string // that are guarded; empty: none
-	fields   []string // of the header, that decide about the key, the scope and the fingerprint
+	keys     []string // the fields that may have the key
+	fields   []string // those that decide about the key, the scope and the fingerprint
+	maxBody  int64    // bytes, of a request with a key
+}
+
+// isKeyed reports whether the guard handles a request.
+func (p *policy) isKeyed(r *http.Request) bool {
+	return slices.Contains(p.methods, r.Method) && slices.ContainsFunc(p.keys, func(name string) bool { return len(r.Header[name]) > 0 })
 }
 
 func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, error) {
@@ -134,7 +163,10 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 	if err != nil {
 		return nil, err
 	}
-	rt := &routes{mux: http.NewServeMux(), transport: newTransport(c), maxRequests: c.MaxRequests, routed: len(c.Routes) > 0}
+	rt := &routes{
+		mux: http.NewServeMux(), transport: newTransport(c), maxRequests: c.MaxRequests, maxHeld: c.MaxHeldBodies, routed: len(c.Routes) > 0,
+		bodyTimeout: time.Duration(c.BodyTimeout), writeTimeout: time.Duration(c.WriteTimeout), perByte: time.Second / time.Duration(c.MinRate),
+	}
 	names := map[string]bool{}
 	add := func(p Policy, name string) (*policy, error) {
 		if p.Name == "" {
@@ -211,33 +243,12 @@ func newPolicy(engine *reprise.Engine, c *Config, p *Policy, seal protocol.Seali
 	if p.UpstreamAware {
 		aware = replayed
 	}
-	protected := reprisehttp.Middleware(guard, p.Scope.of)(unbounded(newForward(c, transport, aware, log)))
-	return &policy{bounded(protected, time.Duration(c.BodyTimeout)), p.Name, replayed, guard.Config().Methods, p.fields(len(c.Trusted) > 0)}, nil
-}
-
-// bounded bounds the time in which the guard reads the body of a request with a key. If
-// the writer has no deadlines, such as Caddy's, the server must bound that time.
-func bounded(next http.Handler, timeout time.Duration) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// unbounded removes that bound: a request without a key may stream its body, and the
-// server reads the connection while the handler runs to notice that the client left.
-func unbounded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-		}
-		if _, keyed := reprise.AttemptFrom(r.Context()); keyed {
-			w = heldBack{w}
-		}
-		next.ServeHTTP(w, r)
-	})
+	fields := p.fields(len(c.Trusted) > 0)
+	return &policy{
+		Handler: reprisehttp.Middleware(guard, p.Scope.of)(holdingBack(newForward(c, transport, aware, log))),
+		name:    p.Name, replayed: replayed, methods: guard.Config().Methods,
+		keys: fields[:max(len(p.Headers), 1)], fields: fields, maxBody: int64(guard.Config().Limits.RequestBody),
+	}, nil
 }
 
 // of returns the policy of a request and the pattern that matches it, empty if none does.

@@ -292,38 +292,6 @@ func TestResponsesThatAnAwareUpstreamDecidesAboutAreNotRecorded(t *testing.T) {
 	}
 }
 
-func TestMaxRequestsBoundsThoseThatRun(t *testing.T) {
-	t.Parallel()
-	b := setup(t, "max_requests = 1\n"+plain)
-	entered, held := make(chan struct{}), make(chan struct{})
-	b.handle(func(http.ResponseWriter, *http.Request) { entered <- struct{}{}; <-held })
-	got := make(chan *answer)
-	go func() { got <- b.post("/orders", "k1") }()
-	<-entered
-	if more := b.post("/orders", "k2"); more.status != http.StatusServiceUnavailable || more.header.Get("Retry-After") == "" {
-		t.Errorf("one more got %d", more.status)
-	}
-	close(held)
-	<-got
-	b.wantRuns(1)
-}
-
-func TestBodyTimeoutBoundsTheBodyOfARequestWithAKey(t *testing.T) {
-	t.Parallel()
-	b := setup(t, "body_timeout = '50ms'\n"+plain)
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_, _ = conn.Write([]byte("POST /orders HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nIdempotency-Key: \"k1\"\r\nContent-Length: 10\r\n\r\nhalf"))
-	buf := make([]byte, 12)
-	if _, err := conn.Read(buf); err != nil || !bytes.HasPrefix(buf, []byte("HTTP/1.1 4")) {
-		t.Errorf("got %q, %v, want a 4xx", buf, err)
-	}
-	b.wantRuns(0)
-}
-
 func TestAccessLogHasNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t, plain)

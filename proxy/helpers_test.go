@@ -26,6 +26,7 @@ type bundle struct {
 	url      string
 	client   *http.Client
 	access   *lines
+	log      *lines
 	runs     atomic.Int64 // requests that reached the upstream
 	serve    atomic.Pointer[http.HandlerFunc]
 }
@@ -38,8 +39,8 @@ func setup(t *testing.T, config string) *bundle {
 
 func setupOver(t *testing.T, st store.Store, engine reprise.Config, config string) *bundle {
 	t.Helper()
-	engine.Log, engine.MaxRun = slog.New(slog.DiscardHandler), time.Minute
-	b := &bundle{t: t, access: new(lines), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	b := &bundle{t: t, access: new(lines), log: new(lines), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	engine.Log, engine.MaxRun = slog.New(slog.NewTextHandler(b.log, nil)), time.Minute
 	b.upstream = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		run := b.runs.Add(1)
 		if f := b.serve.Load(); f != nil {

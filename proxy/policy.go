@@ -92,12 +92,14 @@ func (p *Policy) describe(ctx context.Context, r *protocol.Request) string {
 	return strings.TrimSpace(r.Method + " " + pattern)
 }
 
-// fields returns the canonical names of the fields that the policy decides by.
+// fields returns the canonical names of the fields that the policy decides by, those that
+// may have the key first.
 func (p *Policy) fields(trusts bool) []string {
-	names := append(slices.Clone(p.Headers), p.FingerprintHeaders...)
-	if len(p.Headers) == 0 {
+	names := slices.Clone(p.Headers)
+	if len(names) == 0 {
 		names = append(names, "Idempotency-Key")
 	}
+	names = append(names, p.FingerprintHeaders...)
 	if p.Scope.field != "" {
 		names = append(names, p.Scope.field)
 	}

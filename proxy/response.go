@@ -6,6 +6,8 @@ import (
 	"mime"
 	"net/http"
 	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
 )
 
 // response is the writer outside the guard. It records the status and the length for the
@@ -14,11 +16,18 @@ import (
 type response struct {
 	http.ResponseWriter
 
-	pattern  string // of the route; empty: none matches
-	status   int    // 0: no response
+	status   int // 0: no response
 	bytes    int64
 	replayed string // the name of the field to set; empty: none
 	released bool   // the key, because the upstream decides about the retry
+
+	handler *Handler
+	request *http.Request
+	policy  string        // its name
+	pattern string        // of the route; empty: none matches
+	timeout time.Duration // of each write
+	perByte time.Duration // beside it
+	late    bool          // a write took longer
 }
 
 type responseKey struct{}
@@ -31,6 +40,9 @@ func responseOf(ctx context.Context) *response {
 
 // WriteHeader implements [http.ResponseWriter].
 func (r *response) WriteHeader(status int) {
+	if status == http.StatusBadGateway && r.request.Context().Err() != nil {
+		status = StatusClientLeft // the request was cancelled, and did not fail
+	}
 	if informational := status >= 100 && status < 200; !informational || status == http.StatusSwitchingProtocols {
 		r.begin(status)
 	}
@@ -40,9 +52,39 @@ func (r *response) WriteHeader(status int) {
 // Write implements [http.ResponseWriter].
 func (r *response) Write(p []byte) (int, error) {
 	r.begin(http.StatusOK)
-	n, err := r.ResponseWriter.Write(p)
+	var n int
+	err := r.bounded(len(p), func() (err error) {
+		n, err = r.ResponseWriter.Write(p)
+		return err
+	})
 	r.bytes += int64(n)
 	return n, err
+}
+
+// FlushError is called by [http.ResponseController.Flush].
+func (r *response) FlushError() error {
+	return r.bounded(0, http.NewResponseController(r.ResponseWriter).Flush)
+}
+
+// bounded bounds the time of a write of some bytes.
+func (r *response) bounded(n int, write func() error) error {
+	due := r.arm(n)
+	err := write()
+	if err != nil && !time.Now().Before(due) && !r.late {
+		r.late = true
+		r.handler.meet(r.request.Context(), LimitWriteTime, r)
+	}
+	if r.request.ProtoMajor == 2 { // whose deadline ends a stream that writes nothing, too
+		_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Time{})
+	}
+	return err
+}
+
+// arm sets the time until which a write of some bytes has to end.
+func (r *response) arm(n int) time.Time {
+	due := time.Now().Add(r.timeout + time.Duration(n)*r.perByte)
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(due)
+	return due
 }
 
 func (r *response) begin(status int) {
@@ -62,6 +104,16 @@ func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // leaves after it is recorded, or says that it is not. Server-sent events are flushed,
 // because they are useless unless they come at once.
 type heldBack struct{ http.ResponseWriter }
+
+// holdingBack wraps the writers of requests with a key in heldBack.
+func holdingBack(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, keyed := reprise.AttemptFrom(r.Context()); keyed {
+			w = heldBack{w}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // FlushError is called by [http.ResponseController.Flush].
 func (w heldBack) FlushError() error {

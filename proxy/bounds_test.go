@@ -1,0 +1,225 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/proxy"
+)
+
+// dial connects to the proxy and sends the beginning of a request.
+func (b *bundle) dial(text string) net.Conn {
+	b.t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(b.t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, text); err != nil {
+		b.t.Fatal(err)
+	}
+	return conn
+}
+
+// until waits for a condition, for as long as the test may run.
+func until(condition func() bool) {
+	for !condition() {
+		runtime.Gosched()
+	}
+}
+
+const keyed = "Host: x\r\nAuthorization: a\r\nIdempotency-Key: k1\r\n"
+
+// A body that stalls ends after the time for its first byte, however long its bytes
+// before would have been allowed to take, and one that is slow but steady does not.
+func TestBodyOfARequestWithAKeyKeepsALeastRate(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "body_timeout = '100ms'\nmin_rate = 1000000\n"+plain)
+	for _, sent := range []string{"", "half"} {
+		conn := b.dial("POST /orders HTTP/1.1\r\n" + keyed + "Content-Length: 10\r\n\r\n" + sent)
+		buf := make([]byte, 12)
+		if _, err := io.ReadFull(conn, buf); err != nil || string(buf) != "HTTP/1.1 400" {
+			t.Errorf("%q: got %q, %v, want 400", sent, buf, err)
+		}
+	}
+	b.wantRuns(0)
+	if got := b.handler.Stats().Limited[proxy.LimitBodyTime]; got != 2 {
+		t.Errorf("%d bodies were too slow, want 2", got)
+	}
+	steady := setup(t, "body_timeout = '100ms'\nmin_rate = 1\n"+plain)
+	conn := steady.dial("POST /orders HTTP/1.1\r\n" + keyed + "Content-Length: 65\r\n\r\n" + strings.Repeat("a", 60)) // which allow a minute more
+	time.Sleep(200 * time.Millisecond)                                                                                //nolint:forbidigo // longer than a body without a byte may take
+	_, _ = io.WriteString(conn, "other")
+	buf := make([]byte, 12)
+	if _, err := io.ReadFull(conn, buf); err != nil || string(buf) != "HTTP/1.1 201" {
+		t.Errorf("got %q, %v, want 201", buf, err)
+	}
+}
+
+// A client that does not read holds its response for as long as a write may take.
+func TestResponseThatIsNotReadEnds(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
+		b := setup(t, "write_timeout = '100ms'\nmin_rate = 1000000000\n"+plain)
+		ended := make(chan struct{})
+		b.handle(func(w http.ResponseWriter, r *http.Request) {
+			defer close(ended)
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		})
+		if protocol == "HTTP/1.1" {
+			b.dial("GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+		} else {
+			_ = b.h2("GET", "/endless") //nolint:bodyclose // its transport ends with the test
+		}
+		<-ended
+		until(func() bool { return b.handler.Stats().Limited[proxy.LimitWriteTime] == 1 })
+	}
+}
+
+// h2 sends a request by HTTP/2, whose response nobody reads.
+func (b *bundle) h2(method, path string) *http.Response {
+	b.t.Helper()
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	front := httptest.NewUnstartedServer(b.handler)
+	front.Config.Protocols = &protocols
+	front.Start()
+	b.t.Cleanup(front.Close)
+	transport := &http.Transport{Protocols: &protocols}
+	b.t.Cleanup(transport.CloseIdleConnections)
+	req, err := http.NewRequestWithContext(b.t.Context(), method, front.URL+path, http.NoBody)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return resp
+}
+
+// A write has its own time: a stream may pause for longer, and so may the client between
+// two requests on a connection.
+func TestPausesAreNotWrites(t *testing.T) {
+	t.Parallel()
+	const timeout, pause = "write_timeout = '1s'\n", 1500 * time.Millisecond
+	b := setup(t, timeout+plain)
+	b.handle(func(w http.ResponseWriter, r *http.Request) {
+		for range 2 {
+			_, _ = io.WriteString(w, "event\n")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(pause):
+			case <-r.Context().Done():
+			}
+		}
+	})
+	resp := b.h2("GET", "/events")
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); string(body) != strings.Repeat("event\n", 2) || err != nil {
+		t.Errorf("HTTP/2: got %q, %v", body, err)
+	}
+	conn := b.dial("GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+	in := bufio.NewReader(conn)
+	first, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Body.Close()
+	if body, err := io.ReadAll(first.Body); string(body) != strings.Repeat("event\n", 2) || err != nil {
+		t.Errorf("HTTP/1.1: got %q, %v", body, err)
+	}
+	time.Sleep(pause) //nolint:forbidigo // longer than the last write of the response before may have taken
+	_, _ = io.WriteString(conn, "POST /orders HTTP/1.1\r\n"+keyed+"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+	if line, err := in.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
+		t.Errorf("the next request got %q, %v", line, err)
+	}
+}
+
+// Bodies that are held count as what they may become, until their requests end.
+func TestHeldBodiesAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "max_held_bodies = 1500000\nbody_timeout = '10m'\n"+plain)
+	stalled := b.dial("POST /orders HTTP/1.1\r\n" + keyed + "Transfer-Encoding: chunked\r\n\r\n1\r\n")
+	until(func() bool { return b.handler.Stats().HeldBodies == 1<<20 })
+	large := func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("a", 1<<19))), 1<<19
+	}
+	if got := b.post("/orders", "k2", large); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+		t.Errorf("one too many got %d %v", got.status, got.header)
+	}
+	for key, change := range map[string]func(*http.Request){"k3": func(*http.Request) {}, "": large} {
+		if got := b.post("/orders", key, change); got.status != http.StatusCreated {
+			t.Errorf("the key %q: got %d, want 201", key, got.status)
+		}
+	}
+	if err := b.handler.Full(); err != nil {
+		t.Errorf("full with a third left: %v", err)
+	}
+	if got := b.handler.Stats().Limited[proxy.LimitHeldBodies]; got != 1 {
+		t.Errorf("%d requests were refused, want 1", got)
+	}
+	_ = stalled.Close()
+	until(func() bool { return b.handler.Stats().HeldBodies == 0 })
+	if got := b.post("/orders", "k2", large); got.status != http.StatusCreated {
+		t.Errorf("after that: got %d, want 201", got.status)
+	}
+}
+
+func TestFullHandlerSaysWhichBoundItMeets(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "max_requests = 1\n"+plain)
+	entered, held := make(chan struct{}), make(chan struct{})
+	b.handle(func(http.ResponseWriter, *http.Request) { entered <- struct{}{}; <-held })
+	if err := b.handler.Full(); err != nil {
+		t.Error(err)
+	}
+	got := make(chan *answer)
+	go func() { got <- b.post("/orders", "") }()
+	<-entered
+	if err := b.handler.Full(); err == nil || !strings.Contains(err.Error(), "max_requests") {
+		t.Errorf("full: %v", err)
+	}
+	if more := b.post("/orders", ""); more.status != http.StatusServiceUnavailable || b.handler.Stats().Limited[proxy.LimitRequests] != 1 {
+		t.Errorf("one more got %d, and the numbers are %+v", more.status, b.handler.Stats())
+	}
+	if !strings.Contains(b.log.String(), "max_requests") {
+		t.Errorf("the log has no line about it: %s", b.log)
+	}
+	close(held)
+	<-got
+}
+
+// A client that leaves is no failure of the upstream.
+func TestClientThatLeavesIs499(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	entered := make(chan struct{})
+	b.handle(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // after which its server notices that the proxy left
+		close(entered)
+		<-r.Context().Done()
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	go func() { <-entered; leave() }()
+	if got := b.post("/orders", "", func(r *http.Request) { *r = *r.WithContext(ctx) }); !errors.Is(got.err, context.Canceled) {
+		t.Fatal(got.err)
+	}
+	until(func() bool {
+		return strings.Contains(b.access.String(), fmt.Sprintf(`"status":%d`, proxy.StatusClientLeft))
+	})
+}
