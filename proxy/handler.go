@@ -78,6 +78,9 @@ func (h *Handler) Reload(c Config) error {
 // Engine returns the engine of all policies, for metrics and operators.
 func (h *Handler) Engine() *reprise.Engine { return h.engine }
 
+// Trusts reports whether the address of a peer, with a port, is a trusted one.
+func (h *Handler) Trusts(peer string) bool { return isTrusted(peer, h.current.Load().trusted) }
+
 // Close refuses new requests with a key and waits until those that run have ended, or
 // until ctx ends. Shut the server down first.
 func (h *Handler) Close(ctx context.Context) error {
@@ -133,6 +136,7 @@ type routes struct {
 	transport   *http.Transport
 	maxRequests int
 	maxHeld     int64 // bytes of bodies
+	trusted     []Prefix
 
 	bodyTimeout, writeTimeout time.Duration
 	perByte                   time.Duration // at the least rate
@@ -164,7 +168,7 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 		return nil, err
 	}
 	rt := &routes{
-		mux: http.NewServeMux(), transport: newTransport(c), maxRequests: c.MaxRequests, maxHeld: c.MaxHeldBodies, routed: len(c.Routes) > 0,
+		mux: http.NewServeMux(), transport: newTransport(c), maxRequests: c.MaxRequests, maxHeld: c.MaxHeldBodies, trusted: c.Trusted, routed: len(c.Routes) > 0,
 		bodyTimeout: time.Duration(c.BodyTimeout), writeTimeout: time.Duration(c.WriteTimeout), perByte: time.Second / time.Duration(c.MinRate),
 	}
 	names := map[string]bool{}

@@ -254,6 +254,52 @@ func TestProxyTellsOperatorsItsState(t *testing.T) {
 	}
 }
 
+// Each bound of connections has a line in the log, a number, and an effect on /readyz. A
+// trusted peer has no share, because its connections are those of its clients.
+func TestProxyBoundsConnections(t *testing.T) {
+	t.Parallel()
+	u, _ := startUpstream(t, func(http.ResponseWriter, *http.Request) {})
+	ask := func(f *forwarder) error { // on a connection that stays
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(f.URL, "http://"))
+		must(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		_, err = conn.Read(make([]byte, 1))
+		return err
+	}
+	args := []string{"--store", "memory", "--upstream", u.URL, "--unscoped", "--admin", "127.0.0.1:0", "--max-connections", "2", "--max-connections-per-peer", "1"}
+	one, trusted := forward(t, nil, args...), forward(t, nil, append(args, "--trusted", "127.0.0.1")...)
+	if err := ask(one); err != nil {
+		t.Error(err)
+	}
+	if err := ask(one); err == nil {
+		t.Error("a second connection of the peer was served")
+	}
+	if status, body := get(t, one.Admin+"/readyz", ""); status != http.StatusOK {
+		t.Errorf("/readyz with room for others: %d %s", status, body)
+	}
+	for range 2 {
+		if err := ask(trusted); err != nil {
+			t.Error(err)
+		}
+	}
+	if status, _ := get(t, trusted.Admin+"/readyz", ""); status != http.StatusServiceUnavailable {
+		t.Errorf("/readyz without room: %d", status)
+	}
+	for f, bound := range map[*forwarder]string{one: "max_connections_per_peer", trusted: "max_connections"} {
+		_, body := get(t, f.Admin+"/metrics", "")
+		if want := `reprise_proxy_bounds_met_total{bound="` + bound + `"} 1`; !strings.Contains(body, want) || !strings.Contains(body, "reprise_proxy_held_body_bytes 0") {
+			t.Errorf("the metrics lack %s:\n%s", want, body)
+		}
+		if !strings.Contains(f.logged(), `"bound":"`+bound+`"`) {
+			t.Errorf("the log lacks %s:\n%s", bound, f.logged())
+		}
+	}
+	if _, body := get(t, trusted.Admin+"/metrics", ""); !strings.Contains(body, "reprise_proxy_connections 2") {
+		t.Errorf("the metrics have another number of connections:\n%s", body)
+	}
+}
+
 // certify writes a certificate for a name and 127.0.0.1 that is its own authority, and
 // its key.
 func certify(tb testing.TB, name, certFile, keyFile string) {

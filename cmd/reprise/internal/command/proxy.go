@@ -35,6 +35,7 @@ const maxRun = time.Hour
 
 const (
 	defaultConnections = 10_000
+	defaultPerPeer     = 1_000
 	defaultDrain       = 65 * time.Second // a response may take 60 s
 )
 
@@ -62,6 +63,8 @@ ended.`,
 				return usage("--scope-certificate needs --tls-client-ca")
 			case f.front.MaxConnections < 1:
 				return usage("--max-connections is %d, want at least one", f.front.MaxConnections)
+			case f.front.MaxPerPeer < 1:
+				return usage("--max-connections-per-peer is %d, want at least one", f.front.MaxPerPeer)
 			case f.drain < 0:
 				return usage("--drain is %v, want 0 or more", f.drain)
 			}
@@ -92,6 +95,7 @@ ended.`,
 	fs.StringVar(&f.front.Admin, "admin", "", "serve /healthz, /readyz and /metrics at this `address`, without a login")
 	fs.StringVar(&f.accessLog, "access-log", "", "append a line of JSON for each request to this `file`; - is standard error")
 	fs.IntVar(&f.front.MaxConnections, "max-connections", defaultConnections, "how many connections clients may have in all")
+	fs.IntVar(&f.front.MaxPerPeer, "max-connections-per-peer", defaultPerPeer, "how many of them one address may have that is not trusted, or one /64 of IPv6")
 	fs.DurationVar(&f.drain, "drain", defaultDrain, "how long requests may run after the signal to end")
 	cmd.AddCommand(c.proxyCheck())
 	return cmd
@@ -128,11 +132,18 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 		return unsafe("the metrics: %w", err)
 	}
 	defer func() { _ = unwatch() }()
-	f.front.Ready, f.front.Metrics, f.front.Log = ready, m.handler(), log
+	f.front.Ready = func(ctx context.Context) error {
+		if err := handler.Full(); err != nil {
+			return err
+		}
+		return ready(ctx)
+	}
+	f.front.Exempt, f.front.Metrics, f.front.Log = handler.Trusts, m.handler(), log
 	server, err := front.Open(ctx, f.front, m.around(handler))
 	if err != nil {
 		return unsafe("the proxy cannot listen: %w", err)
 	}
+	m.watch(handler, server)
 	f.warn(log, config)
 	defer f.reloading(log, handler, server, access)() //nolint:contextcheck // the same
 	c.announce(server, config, name)

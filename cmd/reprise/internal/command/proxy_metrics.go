@@ -1,6 +1,7 @@
 package command
 
 import (
+	"maps"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,6 +11,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	repriseotel "github.com/reprise-go/reprise/otel"
+	"github.com/reprise-go/reprise/proxy"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/front"
 )
 
 // meters are the metrics of a process: those of package repriseotel, of all requests, and
@@ -39,6 +43,26 @@ func (m meters) around(next http.Handler) http.Handler {
 	}, []string{"code", "method"})
 	m.registry.MustRegister(running, took)
 	return promhttp.InstrumentHandlerInFlight(running, promhttp.InstrumentHandlerDuration(took, next))
+}
+
+// watch adds what a handler and its server hold, and how often each of their bounds was
+// met.
+func (m meters) watch(h *proxy.Handler, s *front.Server) {
+	gauge := func(name, help string, value func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	gauge("reprise_proxy_connections", "Connections of clients.", func() float64 { open, _ := s.Connections(); return float64(open) })
+	gauge("reprise_proxy_held_body_bytes", "Bytes of the bodies of requests with a key, or what they may become.", func() float64 { return float64(h.Stats().HeldBodies) })
+	met := func() map[string]int64 {
+		_, bounds := s.Connections()
+		maps.Copy(bounds, h.Stats().Limited)
+		return bounds
+	}
+	for bound := range met() {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "reprise_proxy_bounds_met_total", Help: "How often a bound was met.", ConstLabels: prometheus.Labels{"bound": bound},
+		}, func() float64 { return float64(met()[bound]) }))
+	}
 }
 
 func (m meters) handler() http.Handler {

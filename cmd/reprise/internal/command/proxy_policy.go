@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,7 @@ func (f *policyFlags) register(cmd *cobra.Command) {
 			return scope(notation)
 		}
 	}
-	fs.StringVar(&f.file, "config", "", "a `file` with a policy per route, in place of --upstream, --upstream-aware, --required, --trusted and the scope")
+	fs.StringVar(&f.file, "config", "", "a `file` with a policy per route, in place of --upstream, --upstream-aware, --required, --trusted, the scope and the bounds of requests")
 	fs.Func("upstream", "the `URL` of the service: http://, https:// or h2c:// (HTTP/2 without TLS), a host and a port", func(url string) error {
 		return f.own.Upstream.UnmarshalText([]byte(url))
 	})
@@ -58,11 +59,16 @@ func (f *policyFlags) register(cmd *cobra.Command) {
 		}
 		return nil
 	})
+	fs.DurationVar((*time.Duration)(&f.own.BodyTimeout), "body-timeout", 0, "bounds the body of a request with a key, beside --min-rate (default 10s)")
+	fs.DurationVar((*time.Duration)(&f.own.WriteTimeout), "write-timeout", 0, "bounds each write to a client, beside --min-rate (default 30s)")
+	fs.IntVar(&f.own.MinRate, "min-rate", 0, "the least `bytes` a second of both (default 16384)")
+	fs.IntVar(&f.own.MaxRequests, "max-requests", 0, "how many requests may run at a time (default 10000)")
+	fs.Int64Var(&f.own.MaxHeldBodies, "max-held-bodies", 0, "how many `bytes` the bodies of requests with a key may have at a time (default 268435456)")
 	scopes := []string{"config", "scope-header", "scope-unverified-claim", "scope-certificate", "unscoped"}
 	cmd.MarkFlagsOneRequired("config", "upstream")
 	cmd.MarkFlagsOneRequired(scopes...)
 	cmd.MarkFlagsMutuallyExclusive(scopes...)
-	for _, name := range []string{"upstream", "required", "upstream-aware", "trusted"} {
+	for _, name := range []string{"upstream", "required", "upstream-aware", "trusted", "body-timeout", "write-timeout", "min-rate", "max-requests", "max-held-bodies"} {
 		cmd.MarkFlagsMutuallyExclusive("config", name)
 	}
 }

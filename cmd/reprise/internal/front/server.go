@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,10 @@ type Config struct {
 	Admin          string // the address for operators; empty: none
 	Files          TLSFiles
 	MaxConnections int // of clients
+	MaxPerPeer     int // of one address, or network of 64 bits in IPv6
+
+	// Exempt reports whether a peer may have all of them.
+	Exempt func(remoteAddress string) bool
 
 	Ready   func(ctx context.Context) error // why the handler cannot serve
 	Metrics http.Handler                    // for operators
@@ -40,6 +45,7 @@ type Config struct {
 // Server has its listeners open. Make one with [Open], and then call Run once.
 type Server struct {
 	clients, operators net.Listener // operators may be nil
+	peers              *peers       // of clients
 	public, admin      *http.Server
 	tls                *tlsFiles // nil: no TLS
 	draining           atomic.Bool
@@ -57,7 +63,11 @@ func Open(ctx context.Context, c Config, handler http.Handler) (*Server, error) 
 	if s.clients, err = listening.Listen(ctx, "tcp", c.Listen); err != nil {
 		return nil, err
 	}
-	s.clients = netutil.LimitListener(s.clients, c.MaxConnections)
+	s.peers = &peers{
+		Listener: s.clients, most: c.MaxPerPeer, total: c.MaxConnections, exempt: c.Exempt, log: c.Log,
+		open: map[netip.Prefix]int{}, met: map[string]int64{},
+	}
+	s.clients = netutil.LimitListener(s.peers, c.MaxConnections)
 	if c.Admin != "" {
 		if s.operators, err = listening.Listen(ctx, "tcp", c.Admin); err != nil {
 			_ = s.clients.Close()

@@ -20,7 +20,7 @@ func TestFinishHasItsLeastTime(t *testing.T) {
 		"it took too long": {fmt.Errorf("closed: %w", context.DeadlineExceeded), ErrDrain},
 		"it failed":        {failed, failed},
 	} {
-		config := Config{Listen: "127.0.0.1:0", MaxConnections: 1, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
+		config := Config{Listen: "127.0.0.1:0", MaxConnections: 1, MaxPerPeer: 1, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
 		s, err := Open(t.Context(), config, http.NotFoundHandler())
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,10 @@ import (
 // readyTimeout bounds the check whether the handler can serve.
 const readyTimeout = 2 * time.Second
 
-var errDraining = errors.New("the program ends")
+var (
+	errDraining = errors.New("the program ends")
+	errTotal    = errors.New("clients have all connections of max_connections")
+)
 
 // state returns the handler for operators: /healthz says that the process serves, /readyz
 // whether clients should be sent to it, and /metrics has its numbers.
@@ -33,6 +36,9 @@ func (s *Server) state(c Config) http.Handler {
 func (s *Server) ready(ctx context.Context, ask func(context.Context) error) error {
 	if s.draining.Load() {
 		return errDraining
+	}
+	if open, _ := s.Connections(); open >= s.peers.total {
+		return errTotal
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
