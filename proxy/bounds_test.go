@@ -90,8 +90,8 @@ func TestResponseThatIsNotReadEnds(t *testing.T) {
 	}
 }
 
-// h2 sends a request by HTTP/2, whose response nobody reads.
-func (b *bundle) h2(method, path string) *http.Response {
+// speakHTTP2 makes the clients of the proxy speak HTTP/2.
+func (b *bundle) speakHTTP2() {
 	b.t.Helper()
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
@@ -101,11 +101,18 @@ func (b *bundle) h2(method, path string) *http.Response {
 	b.t.Cleanup(front.Close)
 	transport := &http.Transport{Protocols: &protocols}
 	b.t.Cleanup(transport.CloseIdleConnections)
-	req, err := http.NewRequestWithContext(b.t.Context(), method, front.URL+path, http.NoBody)
+	b.url, b.client = front.URL, &http.Client{Transport: transport}
+}
+
+// h2 sends a request by HTTP/2, whose response nobody reads.
+func (b *bundle) h2(method, path string) *http.Response {
+	b.t.Helper()
+	b.speakHTTP2()
+	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, http.NoBody)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	resp, err := transport.RoundTrip(req)
+	resp, err := b.client.Do(req)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -128,11 +135,6 @@ func TestPausesAreNotWrites(t *testing.T) {
 			}
 		}
 	})
-	resp := b.h2("GET", "/events")
-	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); string(body) != strings.Repeat("event\n", 2) || err != nil {
-		t.Errorf("HTTP/2: got %q, %v", body, err)
-	}
 	conn := b.dial("GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
 	in := bufio.NewReader(conn)
 	first, err := http.ReadResponse(in, nil)
@@ -147,6 +149,11 @@ func TestPausesAreNotWrites(t *testing.T) {
 	_, _ = io.WriteString(conn, "POST /orders HTTP/1.1\r\n"+keyed+"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n")
 	if line, err := in.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
 		t.Errorf("the next request got %q, %v", line, err)
+	}
+	resp := b.h2("GET", "/events")
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); string(body) != strings.Repeat("event\n", 2) || err != nil {
+		t.Errorf("HTTP/2: got %q, %v", body, err)
 	}
 }
 
