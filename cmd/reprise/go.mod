@@ -3,6 +3,7 @@ module github.com/reprise-go/reprise/cmd/reprise
 go 1.25.0
 
 require (
+	github.com/go-sql-driver/mysql v1.9.3
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/prometheus/client_golang v1.20.5
 	github.com/redis/go-redis/v9 v9.20.0
@@ -10,8 +11,10 @@ require (
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/otel v0.0.0
 	github.com/reprise-go/reprise/proxy v0.0.0
+	github.com/reprise-go/reprise/store/mysql v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
+	github.com/reprise-go/reprise/store/sqlite v0.0.0
 	github.com/rivo/uniseg v0.4.7
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
@@ -19,6 +22,19 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.33.0
 	golang.org/x/net v0.49.0
 	golang.org/x/term v0.43.0
+	modernc.org/sqlite v1.46.1
+)
+
+require (
+	filippo.io/edwards25519 v1.1.0 // indirect
+	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/ncruces/go-strftime v1.0.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	golang.org/x/exp v0.0.0-20251023183803-a4bb9ffd2546 // indirect
+	modernc.org/libc v1.67.6 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.11.0 // indirect
 )
 
 require (
@@ -64,8 +80,10 @@ replace (
 	github.com/reprise-go/reprise/otel => ../../otel
 	github.com/reprise-go/reprise/proxy => ../../proxy
 	github.com/reprise-go/reprise/store/internal => ../../store/internal
+	github.com/reprise-go/reprise/store/mysql => ../../store/mysql
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
+	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )
 
 replace github.com/reprise-go/reprise/conformance => ../../conformance

@@ -137,7 +137,7 @@ func (h *hour) run(exit int, input string, args ...string) string {
 	ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.reprise, args...)
-	cmd.Env = append(os.Environ(), "REPRISE_REDIS_URL="+h.redis, "REPRISE_PREFIX=shop:", "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), "REPRISE_STORE="+h.redis, "REPRISE_PREFIX=shop:", "NO_COLOR=1")
 	cmd.Stdin = strings.NewReader(input)
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems

@@ -7,6 +7,7 @@ tool github.com/reprise-go/reprise/cmd/reprise
 
 require (
 	github.com/creack/pty v1.1.24
+	github.com/go-sql-driver/mysql v1.9.3
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/pressly/goose/v3 v3.18.0
 	github.com/redis/go-redis/v9 v9.20.0
@@ -14,8 +15,23 @@ require (
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/store/mysql v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
+	github.com/reprise-go/reprise/store/sqlite v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
+	modernc.org/sqlite v1.46.1
+)
+
+require (
+	filippo.io/edwards25519 v1.1.0 // indirect
+	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/ncruces/go-strftime v1.0.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	golang.org/x/exp v0.0.0-20251023183803-a4bb9ffd2546 // indirect
+	modernc.org/libc v1.67.6 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.11.0 // indirect
 )
 
 require (

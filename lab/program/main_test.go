@@ -75,9 +75,10 @@ func program(tb testing.TB) string {
 // runProgram runs the program and returns its output.
 func runProgram(tb testing.TB, env []string, code int, args ...string) string {
 	tb.Helper()
+	path := program(tb) // which may take long to build
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program(tb), args...)
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if got := cmd.ProcessState.ExitCode(); got != code {

@@ -77,7 +77,7 @@ func TestDoctorFindsCertificates(t *testing.T) {
 		_, port, err := net.SplitHostPort(addr)
 		must(t, err)
 		servers.Redis.Start(t, "appendonly=yes", "tls-port="+port, "tls-cert-file="+cert, "tls-key-file="+key, "tls-auth-clients=no")
-		out := runProgram(t, []string{"SSL_CERT_FILE=" + cert, "REPRISE_REDIS_URL=rediss://" + addr, "REPRISE_PREFIX=t:"}, c.exit, "doctor")
+		out := runProgram(t, []string{"SSL_CERT_FILE=" + cert, "REPRISE_STORE=rediss://" + addr, "REPRISE_PREFIX=t:"}, c.exit, "doctor")
 		if !strings.Contains(out, c.want) || (c.exit != 0) != strings.Contains(out, "    openssl s_client -connect "+addr+" -servername 127.0.0.1 </dev/null | openssl x509 ") {
 			t.Error(out)
 		}
@@ -93,7 +93,7 @@ func TestPostgresServer(t *testing.T) {
 	must(t, err)
 	role.User, role.RawQuery = url.User("order service"), ""
 	f := &fixture{
-		env: []string{"REPRISE_POSTGRES_URL=" + server.URL(), "REPRISE_SCHEMA=" + schema, "ROLE_URL=" + role.String()},
+		env: []string{"REPRISE_STORE=" + server.URL(), "REPRISE_SCHEMA=" + schema, "ROLE_URL=" + role.String()},
 		do: func(ctx context.Context, statement string) error {
 			_, err := server.Exec(ctx, statement)
 			return err
@@ -114,7 +114,7 @@ func TestGooseRunsThePrintedFiles(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	dir, schema := t.TempDir(), "t_"+strings.ToLower(rand.Text())
-	env := []string{"REPRISE_POSTGRES_URL=" + server.URL(), "REPRISE_SCHEMA=" + schema}
+	env := []string{"REPRISE_STORE=" + server.URL(), "REPRISE_SCHEMA=" + schema}
 	runProgram(t, env, 0, "migrate", "print", "--format", "goose", "--dir", dir)
 	db, err := sql.Open("pgx", server.URL())
 	must(t, err)

@@ -2,15 +2,24 @@ package program
 
 import (
 	"context"
+	"crypto/rand"
+	"database/sql"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	_ "github.com/go-sql-driver/mysql" // a driver
+	_ "modernc.org/sqlite"             // a driver
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
 // fixture is a store as the application has it, and the program's settings for it.
@@ -35,6 +44,51 @@ var servedBy = map[string]func(tb testing.TB) *fixture{
 		server := servers.SharedPostgres(tb)
 		return postgresFixture(tb, labtest.SetupPostgres(tb, server), server.URL())
 	},
+}
+
+func init() {
+	servedBy["sqlite"] = func(tb testing.TB) *fixture {
+		file := filepath.Join(tb.TempDir(), "records.db")
+		must(tb, os.WriteFile(file, nil, 0o600)) // the program makes no file
+		return sqlFixture(tb, "sqlite", "file:"+file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)", "sqlite:"+file)
+	}
+	servedBy["mariadb"] = func(tb testing.TB) *fixture {
+		name, addr := "t_"+strings.ToLower(rand.Text()), servers.SharedMariaDB(tb).Addr()
+		db, err := sql.Open("mysql", "root@tcp("+addr+")/")
+		must(tb, err)
+		defer db.Close()
+		_, err = db.ExecContext(tb.Context(), "CREATE DATABASE "+name)
+		must(tb, err)
+		return sqlFixture(tb, "mysql", "root@tcp("+addr+")/"+name, "mysql://root@"+addr+"/"+name)
+	}
+}
+
+// sqlFixture is a store over database/sql, whose tables the program makes.
+func sqlFixture(tb testing.TB, driver, source, url string) *fixture {
+	tb.Helper()
+	db, err := sql.Open(driver, source)
+	must(tb, err)
+	tb.Cleanup(func() { _ = db.Close() })
+	env := []string{"REPRISE_STORE=" + url, "ELSEWHERE=--table=empty", "DOCTOR=0", "FINDING=every operation works"}
+	f := &fixture{ruin: func(tb testing.TB, id store.ID) {
+		tb.Helper()
+		_, err := db.ExecContext(context.WithoutCancel(tb.Context()), "UPDATE reprise_records SET version = 99 WHERE id = ?", id[:])
+		must(tb, err)
+	}}
+	for _, table := range []string{"empty", "reprise_records"} {
+		runProgram(tb, env, 3, "doctor", "--table", table)
+		runProgram(tb, env, 1, "migrate", "status", "--table", table)
+		runProgram(tb, env, 0, "migrate", "apply", "--table", table)
+	}
+	if driver == "sqlite" {
+		f.env = append(env, "STORE=SQLite ")
+		f.store, err = reprisesqlite.New(db, reprisesqlite.Config{})
+	} else {
+		f.env = append(env, "STORE=MySQL ", "DOCTOR=1", "FINDING=! innodb-flush-log: ") // the test servers are not made to survive a crash
+		f.store, err = reprisemysql.New(db, reprisemysql.Config{})
+	}
+	must(tb, err)
+	return f
 }
 
 // reachedBy are the other ways to a store, which differ in how the program opens it.
@@ -64,7 +118,7 @@ func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixt
 	return &fixture{
 		store: labtest.RedisStore(tb, client, repriseredis.Config{Prefix: prefix}),
 		env: []string{
-			"REPRISE_REDIS_URL=" + url, "REPRISE_PREFIX=" + prefix, "ELSEWHERE=--prefix=typo:",
+			"REPRISE_STORE=" + url, "REPRISE_PREFIX=" + prefix, "ELSEWHERE=--prefix=typo:",
 			"DOCTOR=1", "STORE=Redis ", "FINDING=every operation works",
 		},
 		ruin: func(tb testing.TB, id store.ID) {
@@ -77,11 +131,11 @@ func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixt
 func postgresFixture(tb testing.TB, f *labtest.Postgres, url string) *fixture {
 	tb.Helper()
 	empty := f.Config.Schema + "_empty"
-	runProgram(tb, []string{"REPRISE_POSTGRES_URL=" + url}, 0, "migrate", "apply", "--schema", empty)
+	runProgram(tb, []string{"REPRISE_STORE=" + url}, 0, "migrate", "apply", "--schema", empty)
 	return &fixture{
 		store: f.Leased(tb),
 		env: []string{
-			"REPRISE_POSTGRES_URL=" + url, "REPRISE_SCHEMA=" + f.Config.Schema, "ELSEWHERE=--schema=" + empty,
+			"REPRISE_STORE=" + url, "REPRISE_SCHEMA=" + f.Config.Schema, "ELSEWHERE=--schema=" + empty,
 			"DOCTOR=3", "STORE=PostgreSQL ", "FINDING=✗ fsync: ",
 		},
 		ruin: func(tb testing.TB, id store.ID) {

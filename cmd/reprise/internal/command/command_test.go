@@ -51,7 +51,7 @@ func TestMigrationsArePrintedInOrder(t *testing.T) {
 
 func TestPostgresFindingsHaveTheirRemedies(t *testing.T) {
 	t.Parallel()
-	st := &connect.Store{Kind: connect.Postgres, User: `odd "role`, Config: reprisepg.Config{Schema: "billing"}}
+	st := &connect.Store{Kind: connect.Postgres, User: `odd "role`, Config: reprisepg.Config{Schema: "billing"}, Settings: connect.Settings{Schema: "billing"}}
 	for code, want := range map[string]string{
 		"synchronous-commit": `ALTER ROLE "odd ""role" SET synchronous_commit = on;`,
 		"read-only":          `ALTER ROLE "odd ""role" SET default_transaction_read_only = off;`,
@@ -72,7 +72,7 @@ func TestPostgresFindingsHaveTheirRemedies(t *testing.T) {
 // Cobra and pgx write some errors on several lines.
 func TestErrorsArePrintedOnOneLine(t *testing.T) {
 	t.Parallel()
-	unreachable := []string{"--postgres-url", "postgres://u@127.0.0.1:1/x"}
+	unreachable := []string{"--store", "postgres://u@127.0.0.1:1/x"}
 	for name, c := range map[string]struct {
 		args []string
 		code int

@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
-
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
@@ -21,7 +19,7 @@ import (
 func (c *session) migrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Print, apply or compare the schema of a PostgreSQL store",
+		Short: "Print, apply or compare the schema of a store in a database",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usage("say what to do: reprise migrate print, apply or status")
@@ -31,13 +29,8 @@ func (c *session) migrate() *cobra.Command {
 	return cmd
 }
 
-// postgresOnly refuses other stores.
-func postgresOnly(store *connect.Store) error {
-	if store.Kind != connect.Postgres {
-		return usage("Redis needs no schema; migrate is for a PostgreSQL store")
-	}
-	return nil
-}
+// errNoSchema refuses stores that have no schema.
+var errNoSchema = usage("migrate is for a database; a store of another kind needs no schema")
 
 func (c *session) migratePrint() *cobra.Command {
 	var (
@@ -48,7 +41,8 @@ func (c *session) migratePrint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "print",
 		Short: "Print the migrations, or write them as files for another tool",
-		Long: `print writes the migrations of this release. It contacts no server.
+		Long: `print writes the migrations of this release, for PostgreSQL unless --store is of
+another database. It contacts no server.
 
   --format sql             the statements; with --down, those that undo them
   --format goose           files for goose, each with both directions
@@ -64,9 +58,12 @@ Each migration records that it was applied, so "reprise migrate status" and
 			if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {
 				return usage("%w", err)
 			}
-			list, err := reprisepg.Migrations(reprisepg.Config{Schema: c.settings.Schema, Table: c.settings.Table})
-			if err != nil {
+			list, err := connect.Migrations(&c.settings)
+			switch {
+			case err != nil:
 				return usage("%w", err)
+			case list == nil:
+				return errNoSchema
 			}
 			if from < 1 || from > len(list) {
 				return usage("--from is %d, want 1 to %d", from, len(list))
@@ -138,8 +135,8 @@ func (c *session) migrateStatus() *cobra.Command {
 Exit code 1: they differ.`,
 		Args: cobra.NoArgs,
 		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
-			if err := postgresOnly(store); err != nil {
-				return err
+			if store.Schema == nil {
+				return errNoSchema
 			}
 			return c.schemaStatus(ctx, store)
 		}),
@@ -150,19 +147,15 @@ Exit code 1: they differ.`,
 func (c *session) schemaStatus(ctx context.Context, store *connect.Store) error {
 	bounded, cancel := store.Bounded(ctx)
 	defer cancel()
-	applied, err := reprisepg.SchemaVersion(bounded, store.Pool, store.Config)
+	applied, err := store.Schema.Version(bounded)
 	if err != nil {
 		return storeFailed(ctx, "reading the version of the schema", err)
 	}
-	list, err := reprisepg.Migrations(store.Config)
-	if err != nil {
-		return usage("%w", err)
-	}
-	known := len(list)
+	known := len(store.Schema.Migrations)
 	if c.json {
 		c.printJSON(statusJSON{Store: store.Name, Applied: applied, Known: known, Current: applied == known})
 	}
-	for _, m := range list {
+	for _, m := range store.Schema.Migrations {
 		mark := ui.Piece{Style: ui.Good, Text: "✓ "}
 		if m.Version > applied {
 			mark = ui.Piece{Style: ui.Warn, Text: "- "}
@@ -191,12 +184,12 @@ to see the GRANT lines that it lacks. A schema that is newer than this release s
 as it is.`,
 		Args: cobra.NoArgs,
 		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
-			if err := postgresOnly(store); err != nil {
-				return err
+			if store.Schema == nil {
+				return errNoSchema
 			}
 			bounded, cancel := store.Bounded(ctx)
 			defer cancel()
-			if err := reprisepg.Migrate(bounded, store.Pool, store.Config); err != nil {
+			if err := store.Schema.Migrate(bounded); err != nil {
 				if errors.Is(bounded.Err(), context.DeadlineExceeded) {
 					return unsafe("applying the migrations took longer than --timeout (%v), so they were rolled back: %w", store.Settings.Timeout, err)
 				}

@@ -25,9 +25,9 @@ import (
 type proxyFlags struct {
 	policyFlags
 
-	store, accessLog string
-	front            front.Config
-	drain            time.Duration
+	accessLog string
+	front     front.Config
+	drain     time.Duration
 }
 
 // maxRun bounds a request that the upstream has begun to answer.
@@ -48,7 +48,8 @@ func (c *session) proxy() *cobra.Command {
 		Long: `proxy forwards requests to a service, runs each key once, and replays the
 response to its retries. If a request did not reach the service, its retry runs.
 If its response was lost, the service may have executed it: no retry reaches the
-service until an operator has resolved the record.
+service until an operator has resolved the record. With --store memory the records
+end with the proxy.
 
 At SIGHUP proxy reads the configuration and the TLS files again, and reopens the
 access log. Running requests go on, and an invalid file changes nothing. At SIGTERM
@@ -70,24 +71,19 @@ ended.`,
 			}
 			c.settings.Logger = slog.New(slog.NewJSONHandler(c.logWriter(), nil))
 			serve := func(ctx context.Context, st *connect.Store, _ []string) error { return c.serveProxy(ctx, f, st) }
-			if f.store == "memory" {
-				return serve(cmd.Context(), nil, args)
-			}
-			if f.store != "" {
-				if err := connect.SetURL(cmd.Flags(), f.store); err != nil {
-					return usage("%w", err)
-				}
-			}
 			if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {
 				return usage("%w", err)
 			}
-			c.settings.ServicePool = c.settings.PostgresURL != ""
+			if c.settings.URL == "memory" {
+				return serve(cmd.Context(), nil, args)
+			}
+			kind, _ := connect.KindOf(c.settings.URL)
+			c.settings.ServicePool = kind == connect.Postgres
 			return c.withStore(serve)(cmd, args)
 		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.front.Listen, "listen", defaultListen, "the `address` for clients; port 0 is any free one")
-	fs.StringVar(&f.store, "store", "", "where the records are: memory, or a `URL` as for --redis-url or --postgres-url")
 	f.register(cmd)
 	fs.StringVar(&f.front.Files.Cert, "tls-cert", "", "serve TLS with the certificates in this `file` (PEM)")
 	fs.StringVar(&f.front.Files.Key, "tls-key", "", "the `file` with the key of --tls-cert (PEM)")

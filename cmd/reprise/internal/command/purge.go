@@ -30,12 +30,12 @@ func (c *session) purge() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "purge",
-		Short: "Delete the expired records of a PostgreSQL store",
+		Short: "Delete the expired records of a store in a database",
 		Long: `purge deletes the records whose retention has ended, in batches of one statement
 each. If a record has a horizon, purge first deletes its response only, and the
 rest after the horizon has ended; it counts both. An interrupt ends purge after
 the current batch. purge never touches records that are live or were claimed
-again. A Redis store needs no purge: Redis deletes such records.`,
+again. Redis needs no purge: it deletes such records itself.`,
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			switch {
@@ -50,7 +50,7 @@ again. A Redis store needs no purge: Redis deletes such records.`,
 		},
 		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
 			if store.Purger == nil {
-				return usage("Redis itself deletes records when their retention ends; purge is for a PostgreSQL store")
+				return usage("the server itself deletes records when their retention ends; purge is for a database")
 			}
 			return (&purging{c: c, store: store, batch: batch, pause: pause, most: most, progress: c.err.Progress()}).run(ctx)
 		}),

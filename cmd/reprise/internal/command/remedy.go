@@ -17,10 +17,30 @@ func remedy(store *connect.Store, f *store.Finding) []string {
 	if f.Code == "certificate" {
 		return []string{store.CertificateLine()}
 	}
-	if store.Kind == connect.Redis {
+	switch store.Kind {
+	case connect.Redis:
 		return redisRemedy(store, f)
+	case connect.Postgres:
+		return postgresRemedy(store, f)
 	}
-	return postgresRemedy(store, f)
+	if f.Code == "schema" && containsAny(f.Detail, "run Migrate, or") {
+		return []string{tableLine("migrate apply", store)}
+	}
+	if line := sqlRemedies[f.Code]; line != "" {
+		return []string{strings.ReplaceAll(line, "TABLE", cmp.Or(store.Settings.Table, reprisepg.DefaultTable))}
+	}
+	return nil
+}
+
+// sqlRemedies are the lines for the findings of MySQL, MariaDB and SQLite.
+var sqlRemedies = map[string]string{
+	"innodb-flush-log":   "SET GLOBAL innodb_flush_log_at_trx_commit = 1;",
+	"sync-binlog":        "SET GLOBAL sync_binlog = 1;",
+	"binlog-format":      "SET GLOBAL binlog_format = 'ROW';",
+	"max-allowed-packet": "SET GLOBAL max_allowed_packet = 67108864;",
+	"sql-mode":           "SET GLOBAL sql_mode = CONCAT(@@GLOBAL.sql_mode, ',STRICT_TRANS_TABLES');",
+	"table-engine":       "ALTER TABLE `TABLE` ENGINE = InnoDB;",
+	"journal-mode":       "PRAGMA journal_mode = WAL;",
 }
 
 func redisRemedy(store *connect.Store, f *store.Finding) []string {
@@ -39,13 +59,13 @@ func redisRemedy(store *connect.Store, f *store.Finding) []string {
 	case "channels":
 		return []string{"ACL SETUSER " + store.User + " &" + store.Prefix + "* +spublish +ssubscribe +sunsubscribe"}
 	case "cluster-client":
-		return []string{"--redis-cluster, and redis.NewClusterClient in the application"}
+		return []string{"redis+cluster:// in REPRISE_STORE, and redis.NewClusterClient in the application"}
 	}
 	switch {
 	case containsAny(f.Detail, "NOPERM", "can't run this command", "ACL failure"):
 		return []string{aclLine(store), "ACL SAVE"}
 	case containsAny(f.Detail, "NOAUTH", "WRONGPASS"):
-		return []string{"redis://USER:PASSWORD@" + store.Endpoint + " in REPRISE_REDIS_URL"}
+		return []string{"redis://USER:PASSWORD@" + store.Endpoint + " in REPRISE_STORE"}
 	}
 	return nil
 }
@@ -125,7 +145,7 @@ func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 	case containsAny(f.Detail, "SQLSTATE 42P01", "SQLSTATE 42883", "SQLSTATE 3F000"):
 		return []string{tableLine("migrate apply", store)}
 	case containsAny(f.Detail, "SQLSTATE 28P01", "SQLSTATE 28000"):
-		return []string{"postgres://USER:PASSWORD@" + store.Endpoint + " in REPRISE_POSTGRES_URL, or PGPASSWORD"}
+		return []string{"postgres://USER:PASSWORD@" + store.Endpoint + " in REPRISE_STORE, or PGPASSWORD"}
 	}
 	return nil
 }
@@ -134,11 +154,11 @@ func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 // need privileges that the application's has not.
 func tableLine(command string, store *connect.Store) string {
 	line := "reprise " + command
-	if store.Config.Schema != "" {
-		line += " --schema " + store.Config.Schema
+	if store.Settings.Schema != "" {
+		line += " --schema " + store.Settings.Schema
 	}
-	if store.Config.Table != "" {
-		line += " --table " + store.Config.Table
+	if store.Settings.Table != "" {
+		line += " --table " + store.Settings.Table
 	}
 	return line
 }

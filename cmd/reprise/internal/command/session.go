@@ -98,9 +98,9 @@ refused; 2 the command line is wrong; 3 a guarantee does not hold, the store cou
 not answer or has no record at all, or the output could not be written; 130
 interrupted.
 
-URLs come from the flags or from REPRISE_REDIS_URL and REPRISE_POSTGRES_URL,
-and the prefix of a service's records in Redis from --prefix or REPRISE_PREFIX.
-Use the variables for URLs with a password: other users can see a command line.`,
+The URL of the store comes from --store or from REPRISE_STORE, and the prefix of a
+service's records in Redis from --prefix or REPRISE_PREFIX. Use the variable for a
+URL with a password: other users can see a command line.`,
 		Version:       built().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -115,12 +115,15 @@ Use the variables for URLs with a password: other users can see a command line.`
 	root.SetHelpCommand(help(root))
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
-	c.settings.Register(flags)
 	flags.BoolVar(&c.json, "json", false, "print the result as JSON")
 	flags.BoolVar(&c.noColour, "no-color", false, "print without colour, as with the environment variable NO_COLOR")
-	root.AddCommand(
-		c.doctor(), c.stuck(), c.list(), c.showCommand(), c.find(), c.resolve(), c.purge(), c.migrate(), c.console(), c.judge(), c.proxy(), c.version(),
-	)
+	looking := []*cobra.Command{c.doctor(), c.stuck(), c.list(), c.showCommand(), c.find(), c.resolve(), c.purge(), c.console(), c.proxy()}
+	migrate := c.migrate()
+	for _, cmd := range append(migrate.Commands(), looking...) {
+		c.settings.Register(cmd.Flags())
+	}
+	root.AddCommand(looking...)
+	root.AddCommand(migrate, c.judge(), c.version())
 	return root
 }
 

@@ -20,19 +20,19 @@ const maxConns = 4
 
 // openPostgres returns the store over a pool that has no connection yet.
 func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
-	st := &Store{Kind: Postgres, Settings: *s, secrets: []string{s.PostgresURL}}
-	c, err := pgxpool.ParseConfig(s.PostgresURL)
+	st := &Store{Kind: Postgres, Settings: *s, secrets: []string{s.URL}}
+	c, err := pgxpool.ParseConfig(s.URL)
 	if err != nil {
 		return nil, errors.New("the URL of PostgreSQL is not postgres://user@host:port/database?parameters, or a setting in it or in a PG… variable is invalid")
 	}
 	st.secrets = append(st.secrets, c.ConnConfig.Password)
-	if u, err := url.Parse(s.PostgresURL); err == nil {
+	if u, err := url.Parse(s.URL); err == nil {
 		if password, ok := u.User.Password(); ok {
 			st.secrets = append(st.secrets, password)
 		}
 	}
 	// No statement is prepared by name, so this works behind every pooler.
-	if !s.ServicePool && !strings.Contains(s.PostgresURL, "default_query_exec_mode") {
+	if !s.ServicePool && !strings.Contains(s.URL, "default_query_exec_mode") {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
@@ -72,7 +72,14 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		pool.Close()
 		return nil, st.redacted(err)
 	}
-	st.Pool, st.Unexamined = pool, []string{"notices"}
+	st.pool, st.Unexamined = pool, []string{"notices"}
+	st.Schema = &Schema{
+		Version: func(ctx context.Context) (int, error) { return reprisepg.SchemaVersion(ctx, pool, st.Config) },
+		Migrate: func(ctx context.Context) error { return reprisepg.Migrate(ctx, pool, st.Config) },
+	}
+	if st.Schema.Migrations, err = Migrations(s); err != nil {
+		return nil, st.redacted(err)
+	}
 	if !s.ServicePool {
 		st.Unexamined = append(st.Unexamined, "statement-cache")
 	}

@@ -125,29 +125,25 @@ func (u *redisURL) plain() string {
 // openRedis returns the store over the client that the settings ask for. It does not
 // contact the server.
 func openRedis(s *Settings) (*Store, error) {
-	u, err := parseRedisURL(s.RedisURL)
+	u, err := parseRedisURL(s.URL)
 	if err != nil {
 		return nil, err
 	}
-	u.cluster = u.cluster || s.RedisCluster
-	u.sentinel = u.sentinel || s.SentinelMaster != ""
 	durability, err := s.durability()
 	if err != nil {
 		return nil, err
 	}
-	store := &Store{Kind: Redis, Settings: *s, secrets: append(u.secrets(), s.RedisURL)}
+	store := &Store{Kind: Redis, Settings: *s, secrets: append(u.secrets(), s.URL)}
 	store.User, store.Endpoint, store.server = redisUser(u.user), strings.Join(u.hosts, ","), u.withPort(u.hosts[0])
 	store.Name = "Redis " + store.Endpoint
 	var client redis.UniversalClient
 	switch {
-	case u.cluster && u.sentinel:
-		return nil, errors.New("a store cannot be a cluster and behind sentinels; pass one of the two")
 	case u.cluster:
 		store.Name = "Redis cluster " + store.Endpoint
 		client, err = clusterClient(&u, &store.certificates)
 	case u.sentinel:
 		store.Name = "Redis behind the sentinels " + store.Endpoint
-		client, err = sentinelClient(&u, &store.certificates, s.SentinelMaster)
+		client, err = sentinelClient(&u, &store.certificates)
 	default:
 		client, err = singleClient(&u, &store.certificates)
 	}
@@ -188,7 +184,7 @@ func redisUser(user *url.Userinfo) string {
 
 func singleClient(u *redisURL, seen *certificates) (redis.UniversalClient, error) {
 	if len(u.hosts) > 1 {
-		return nil, errors.New("several hosts; say +sentinel or +cluster in the scheme, or --redis-cluster or --redis-sentinel-master")
+		return nil, errors.New("several hosts; say +sentinel or +cluster in the scheme")
 	}
 	o, err := redis.ParseURL(u.plain())
 	if err != nil {
@@ -212,11 +208,9 @@ func clusterClient(u *redisURL, seen *certificates) (redis.UniversalClient, erro
 // sentinelClient returns a client of the primary that the sentinels call master. User and
 // password in the URL are those of the Redis servers, as in every other URL; those of the
 // sentinels are the parameters sentinel_username and sentinel_password.
-func sentinelClient(u *redisURL, seen *certificates, master string) (redis.UniversalClient, error) {
+func sentinelClient(u *redisURL, seen *certificates) (redis.UniversalClient, error) {
 	params := u.params
-	if master == "" {
-		master = params.Get("master")
-	}
+	master := params.Get("master")
 	if master == "" {
 		master = params.Get("master_name")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,16 +21,12 @@ const DefaultTimeout = 10 * time.Second
 
 // Settings say where the records are.
 type Settings struct {
-	RedisURL       string
-	RedisCluster   bool
-	SentinelMaster string
-	Prefix         string
-	Durability     string
-
-	PostgresURL string
+	URL         string
+	Prefix      string
+	Durability  string
 	Schema      string
 	Table       string
-	ServicePool bool // the pool settings in PostgresURL are the service's, to be judged
+	ServicePool bool // the pool settings in a URL of PostgreSQL are the service's, to be judged
 
 	Timeout time.Duration
 
@@ -38,22 +35,21 @@ type Settings struct {
 	Logger *slog.Logger
 }
 
-// The environment variables, each with the flag that it replaces and the flag of the URL
-// that it belongs to. A password does not belong on a command line, where other users of
-// the machine see it.
-var environment = []struct{ name, flag, of string }{
-	{"REPRISE_REDIS_URL", ofRedis, ofRedis},
-	{"REPRISE_REDIS_CLUSTER", "redis-cluster", ofRedis},
-	{"REPRISE_REDIS_SENTINEL_MASTER", "redis-sentinel-master", ofRedis},
-	{"REPRISE_PREFIX", "prefix", ofRedis},
-	{"REPRISE_DURABILITY", "durability", ofRedis},
-	{"REPRISE_POSTGRES_URL", ofPostgres, ofPostgres},
-	{"REPRISE_SCHEMA", "schema", ofPostgres},
-	{"REPRISE_TABLE", "table", ofPostgres},
-	{"REPRISE_TIMEOUT", "timeout", ""},
+// options are the flags with the environment variable that replaces each, and the kinds of
+// stores that have them; none is all. A password does not belong on a command line, where
+// other users of the machine see it.
+var options = []struct {
+	flag, variable string
+	kinds          []Kind
+}{
+	{"store", "REPRISE_STORE", nil},
+	{"prefix", "REPRISE_PREFIX", []Kind{Redis}},
+	{"durability", "REPRISE_DURABILITY", []Kind{Redis}},
+	{"schema", "REPRISE_SCHEMA", []Kind{Postgres}},
+	{"table", "REPRISE_TABLE", []Kind{Postgres, MySQL, SQLite}},
+	{"service-pool", "", []Kind{Postgres}},
+	{"timeout", "REPRISE_TIMEOUT", nil},
 }
-
-const ofRedis, ofPostgres = "redis-url", "postgres-url"
 
 func (s *Settings) logger() *slog.Logger {
 	if s.Logger == nil {
@@ -64,28 +60,31 @@ func (s *Settings) logger() *slog.Logger {
 
 // Register adds the flags to fs.
 func (s *Settings) Register(fs *pflag.FlagSet) {
-	fs.StringVar(&s.RedisURL, "redis-url", "", "URL of the Redis store: redis[s]://[user:password@]host:port[/db],\nredis[s]+sentinel://host,host/db?master=NAME or redis[s]+cluster://host,host\n(environment: REPRISE_REDIS_URL)")
-	fs.BoolVar(&s.RedisCluster, "redis-cluster", false, "the Redis URL is of a cluster")
-	fs.StringVar(&s.SentinelMaster, "redis-sentinel-master", "", "the Redis URL is of sentinels, which call the primary `NAME`")
-	fs.StringVar(&s.Prefix, "prefix", "", "prefix of the Redis keys, which names the service, such as orders: (required with Redis)")
-	fs.StringVar(&s.Durability, "durability", "", "what the Redis store waits for: async, acked:N or fsynced:N replicas (default async)")
-	fs.StringVar(&s.PostgresURL, "postgres-url", "", "URL of the PostgreSQL store: postgres://user@host:port/database\n(environment: REPRISE_POSTGRES_URL, and what libpq reads, such as PGPASSWORD)")
+	fs.SortFlags = false
+	fs.StringVar(&s.URL, "store", "", "`URL` of the store, or REPRISE_STORE: redis[s]://[user:password@]host:port[/db],\nredis[s]+sentinel://host,host/db?master=NAME, redis[s]+cluster://host,host,\npostgres://user@host:port/database (and what libpq reads, such as PGPASSWORD),\nmysql://user:password@host:port/database for MariaDB too, or sqlite:FILE")
+	fs.StringVar(&s.Prefix, "prefix", "", "prefix of the Redis keys, which names the service, such as orders:")
+	fs.StringVar(&s.Durability, "durability", "", "what a Redis store waits for: async, acked:N or fsynced:N replicas (default async)")
 	fs.StringVar(&s.Schema, "schema", "", "PostgreSQL schema of the table (default \"public\")")
-	fs.StringVar(&s.Table, "table", "", "PostgreSQL table of the records (default \"reprise_records\")")
+	fs.StringVar(&s.Table, "table", "", "table of the records in a database (default \"reprise_records\")")
 	fs.DurationVar(&s.Timeout, "timeout", DefaultTimeout, "how long one call to the store may take; for doctor, all of them together")
 }
 
-// Complete takes settings without a flag from the environment. A flag that names one
-// store makes the variables of the other irrelevant.
+// Complete takes settings without a flag from the environment, but those that the kind of
+// the store has not. Their flags are an error.
 func (s *Settings) Complete(fs *pflag.FlagSet, getenv func(string) string) error {
-	other := map[string]string{ofRedis: ofPostgres, ofPostgres: ofRedis}
-	for _, e := range environment {
-		value := getenv(e.name)
-		if value == "" || fs.Changed(e.flag) || fs.Changed(other[e.of]) {
-			continue
+	for _, o := range options {
+		kind, _ := KindOf(s.URL)
+		others := kind != 0 && len(o.kinds) > 0 && !slices.Contains(o.kinds, kind)
+		changed, value := fs.Changed(o.flag), ""
+		if o.variable != "" {
+			value = getenv(o.variable)
 		}
-		if err := fs.Lookup(e.flag).Value.Set(value); err != nil {
-			return fmt.Errorf("the environment variable %s has an invalid value", e.name)
+		switch {
+		case changed && others:
+			return fmt.Errorf("--%s is not for a %v store", o.flag, kind)
+		case changed || others || value == "":
+		case fs.Lookup(o.flag).Value.Set(value) != nil:
+			return fmt.Errorf("the environment variable %s has an invalid value", o.variable)
 		}
 	}
 	if s.Timeout <= 0 {

@@ -93,7 +93,7 @@ func TestUsersOfSentinelsAndServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := sentinelClient(&u, new(certificates), "")
+	client, err := sentinelClient(&u, new(certificates))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,9 +106,7 @@ func TestUsersOfSentinelsAndServers(t *testing.T) {
 
 func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{
-		"REPRISE_REDIS_URL": "redis://env", "REPRISE_POSTGRES_URL": "postgres://env", "REPRISE_PREFIX": "env:", "REPRISE_TABLE": "t", "REPRISE_TIMEOUT": "3s",
-	}
+	env := map[string]string{"REPRISE_STORE": "redis://env", "REPRISE_PREFIX": "env:", "REPRISE_TABLE": "t", "REPRISE_TIMEOUT": "3s"}
 	complete := func(args ...string) (Settings, error) {
 		var s Settings
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -119,15 +117,18 @@ func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
 		err := s.Complete(fs, func(name string) string { return env[name] })
 		return s, err
 	}
-	s, err := complete("--redis-url", "redis://flag")
-	if err != nil || s.RedisURL != "redis://flag" || s.PostgresURL != "" || s.Prefix != "env:" || s.Table != "" || s.Timeout.String() != "3s" {
+	s, err := complete("--store", "redis://flag")
+	if err != nil || s.URL != "redis://flag" || s.Prefix != "env:" || s.Table != "" || s.Timeout.String() != "3s" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err = complete("--postgres-url", "postgres://flag"); err != nil || s.RedisURL != "" || s.Prefix != "" || s.Table != "t" {
+	if s, err = complete("--store", "postgres://flag"); err != nil || s.URL != "postgres://flag" || s.Prefix != "" || s.Table != "t" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err = complete(); err != nil || s.RedisURL != "redis://env" || s.PostgresURL != "postgres://env" {
+	if s, err = complete(); err != nil || s.URL != "redis://env" {
 		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := complete("--schema", "s"); err == nil || !strings.Contains(err.Error(), "--schema is not for a redis store") {
+		t.Errorf("a flag of another store: %v", err)
 	}
 	env["REPRISE_TIMEOUT"] = "a secret by mistake"
 	if _, err := complete(); err == nil || strings.Contains(err.Error(), "secret") {
@@ -138,8 +139,9 @@ func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
 func TestPasswordsAreRedacted(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Settings{
-		{RedisURL: "redis://op:open-sesame@127.0.0.1:1", Prefix: "orders:"},
-		{PostgresURL: "postgres://op:open-sesame@127.0.0.1:1/db"},
+		{URL: "redis://op:open-sesame@127.0.0.1:1", Prefix: "orders:"},
+		{URL: "postgres://op:open-sesame@127.0.0.1:1/db"},
+		{URL: "mysql://op:open-sesame@127.0.0.1:1/db"},
 	} {
 		store, err := Open(t.Context(), &s)
 		if err != nil {
@@ -149,7 +151,7 @@ func TestPasswordsAreRedacted(t *testing.T) {
 		if strings.Contains(store.Name+store.Endpoint, "sesame") {
 			t.Errorf("the name %q has the password", store.Name)
 		}
-		if got := store.Redact("dial " + s.RedisURL + s.PostgresURL + ": open-sesame is wrong"); strings.Contains(got, "sesame") {
+		if got := store.Redact("dial " + s.URL + ": open-sesame is wrong"); strings.Contains(got, "sesame") {
 			t.Errorf("redacted: %q", got)
 		}
 	}
@@ -160,12 +162,12 @@ func TestPasswordsAreRedacted(t *testing.T) {
 func TestPostgresPoolIsSmall(t *testing.T) {
 	t.Parallel()
 	for _, pool := range []string{"pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50", "pool_max_conns=1"} {
-		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop?" + pool})
+		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop?" + pool})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(st.close)
-		if c := st.Pool.Config(); c.MaxConns != 4 || c.MinConns != 0 || c.MinIdleConns != 0 {
+		if c := st.pool.Config(); c.MaxConns != 4 || c.MinConns != 0 || c.MinIdleConns != 0 {
 			t.Errorf("%s: %d to %d connections, %d idle; want up to 4", pool, c.MinConns, c.MaxConns, c.MinIdleConns)
 		}
 	}
@@ -180,12 +182,12 @@ func TestPostgresPoolOfAService(t *testing.T) {
 		"?pool_max_conns=100": 100,
 		"?pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50": 100,
 	} {
-		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop" + pool, ServicePool: true})
+		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop" + pool, ServicePool: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(st.close)
-		if c := st.Pool.Config(); c.MaxConns != want || c.MinConns != 0 || c.MinIdleConns != 0 {
+		if c := st.pool.Config(); c.MaxConns != want || c.MinConns != 0 || c.MinIdleConns != 0 {
 			t.Errorf("%q: %d to %d connections, %d idle; want up to %d", pool, c.MinConns, c.MaxConns, c.MinIdleConns, want)
 		}
 	}
@@ -197,7 +199,7 @@ func TestStoresReportToTheLoggerOfACommandThatServes(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	for _, want := range []*slog.Logger{log, nil} {
-		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop", Logger: want})
+		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop", Logger: want})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,23 +14,6 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// Kind is the server of a store.
-type Kind uint8
-
-// The kinds of stores.
-const (
-	Redis Kind = iota + 1
-	Postgres
-)
-
-// String returns the kind in lower case.
-func (k Kind) String() string {
-	if k == Postgres {
-		return "postgres"
-	}
-	return "redis"
-}
-
 // Store is a store with its abilities, and a description for people.
 type Store struct {
 	Kind     Kind
@@ -41,7 +24,7 @@ type Store struct {
 
 	Prefix string           // of a Redis store
 	Config reprisepg.Config // of a PostgreSQL store
-	Pool   *pgxpool.Pool    // of a PostgreSQL store
+	Schema *Schema          // nil: it has none
 	Store  store.Store      // as the application has it
 	Look   store.Inspector  // lists, inspects and resolves, each call within Settings.Timeout
 	Check  store.Checker    // examines the server
@@ -55,7 +38,8 @@ type Store struct {
 	close   func()
 	secrets []string
 
-	server       string // the first of its servers, with its port
+	pool         *pgxpool.Pool // of a PostgreSQL store
+	server       string        // the first of its servers, with its port
 	certificates certificates
 }
 
@@ -63,21 +47,17 @@ type Store struct {
 // the invalid setting, and contain no password.
 func Open(ctx context.Context, s *Settings) (*Store, error) {
 	silenceRedis()
-	switch {
-	case s.RedisURL == "" && s.PostgresURL == "":
-		return nil, errors.New("no store: pass --redis-url or --postgres-url, or set REPRISE_REDIS_URL or REPRISE_POSTGRES_URL")
-	case s.RedisURL != "" && s.PostgresURL != "":
-		return nil, errors.New("two stores: pass one of --redis-url and --postgres-url (REPRISE_REDIS_URL and REPRISE_POSTGRES_URL count too)")
-	case s.RedisURL != "" && (s.Schema != "" || s.Table != ""):
-		return nil, errors.New("--schema and --table are of a PostgreSQL store")
-	case s.RedisURL != "" && s.ServicePool:
-		return nil, errors.New("--service-pool is for a PostgreSQL store")
-	case s.PostgresURL != "" && (s.Prefix != "" || s.RedisCluster || s.SentinelMaster != "" || s.Durability != ""):
-		return nil, errors.New("--prefix, --durability, --redis-cluster and --redis-sentinel-master are of a Redis store")
-	case s.RedisURL != "":
+	switch kind, err := KindOf(s.URL); kind {
+	case Redis:
 		return openRedis(s)
-	default:
+	case Postgres:
 		return openPostgres(ctx, s)
+	case MySQL:
+		return openMySQL(s)
+	case SQLite:
+		return openSQLite(s)
+	default:
+		return nil, err
 	}
 }
 
@@ -123,10 +103,13 @@ func (s *Store) Close() { s.close() }
 // WhereSetting begins a question about the settings that say where in the server the
 // records are.
 func (s *Store) WhereSetting() string {
-	if s.Kind == Redis {
+	switch s.Kind {
+	case Redis:
 		return "is --prefix"
+	case Postgres:
+		return "are --schema and --table"
 	}
-	return "are --schema and --table"
+	return "are the database and --table"
 }
 
 // Elsewhere returns the names of other places of the server that have records, if the

@@ -3,20 +3,37 @@ package connect
 import (
 	"errors"
 	"strings"
-
-	"github.com/spf13/pflag"
 )
 
-// SetURL sets the flag of the store whose URL it is, by its scheme. The error does not
-// quote it.
-func SetURL(fs *pflag.FlagSet, url string) error {
-	scheme, _, _ := strings.Cut(url, "://")
-	kind, _, _ := strings.Cut(scheme, "+")
-	switch kind {
-	case "redis", "rediss":
-		return fs.Set("redis-url", url)
-	case "postgres", "postgresql":
-		return fs.Set("postgres-url", url)
+// Kind is the server of a store.
+type Kind uint8
+
+// The kinds of stores.
+const (
+	Redis Kind = iota + 1
+	Postgres
+	MySQL
+	SQLite
+)
+
+var kindNames = [...]string{Redis: "redis", Postgres: "postgres", MySQL: "mysql", SQLite: "sqlite"}
+
+// String returns the kind in lower case.
+func (k Kind) String() string { return kindNames[k] }
+
+var schemes = map[string]Kind{
+	"redis": Redis, "rediss": Redis, "postgres": Postgres, "postgresql": Postgres, "mysql": MySQL, "mariadb": MySQL, "sqlite": SQLite,
+}
+
+// KindOf returns the kind of the store at a URL. The error does not quote it.
+func KindOf(url string) (Kind, error) {
+	if url == "" {
+		return 0, errors.New("no store: pass --store, or set REPRISE_STORE")
 	}
-	return errors.New("--store is neither memory nor a URL that begins with redis, rediss, postgres or postgresql")
+	scheme, _, _ := strings.Cut(url, ":")
+	scheme, _, _ = strings.Cut(scheme, "+")
+	if kind := schemes[scheme]; kind != 0 {
+		return kind, nil
+	}
+	return 0, errors.New("--store is not a URL that begins with redis, rediss, postgres, postgresql, mysql, mariadb or sqlite")
 }
