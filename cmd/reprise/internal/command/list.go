@@ -22,11 +22,12 @@ type choice struct {
 	wide   bool
 }
 
-func (s *choice) register(cmd *cobra.Command, limit int) {
+func (s *choice) register(cmd *cobra.Command, limit int, labels cobra.CompletionFunc) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&s.label, "label", "", "only records of the policy with this `name`")
 	flags.DurationVar(&s.older, "older", 0, "only records claimed at least this long ago, such as 5m")
+	_ = cmd.RegisterFlagCompletionFunc("label", labels)
 	flags.IntVar(&s.limit, "limit", limit, "show at most this many records; 0 shows all")
 	flags.BoolVar(&s.wide, "wide", false, "print all columns, and IDs and texts in full, as in a pipe")
 }
@@ -92,7 +93,7 @@ answer, but not whether the key of its client opens it.`,
 			return nil
 		}),
 	}
-	choice.register(cmd, 100)
+	choice.register(cmd, 100, c.completingLabels())
 	cmd.Flags().StringSliceVar(&choice.states, "state", nil, "only records in these `states`: running, lapsed, unknown, completed, expired, unreadable")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"running", "lapsed", "unknown", "completed", "expired", "unreadable"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -148,7 +149,7 @@ Exit code 0: nothing is stuck; 1: something is. Run it every few minutes as a jo
 			return nil
 		}),
 	}
-	choice.register(cmd, 1000)
+	choice.register(cmd, 1000, c.completingLabels())
 	cmd.Flags().BoolVar(&all, "all", false, "also show those that a retry takes over, and exit with 1 for them")
 	return cmd
 }

@@ -54,7 +54,8 @@ Say why with --reason: what was decided, by whom and why goes to an audit log, a
 JSON to standard error or to a file, before the record is changed and after it.
 Exit code 1: the record cannot be resolved in this way, or has changed; nothing was
 written.`,
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.completingIDs(),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			d.fenced = cmd.Flags().Changed("fence")
 			return d.check(c, cmd.Flags().Changed("answer"))

@@ -33,7 +33,8 @@ and header. It prints the body, which may be confidential, only with --reveal.
 ID is the ID in hexadecimal, or its first 8 digits or more, as logs show them.
 With --downstream show prints the idempotency key that the handler passed to the
 call with this name (AttemptView.Key), with which you can ask the called system.`,
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.completingIDs(),
 		RunE: c.withStore(func(ctx context.Context, st *connect.Store, args []string) error {
 			r, err := c.lookUp(ctx, st, args[0])
 			if err != nil {
