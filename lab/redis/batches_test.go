@@ -58,9 +58,8 @@ func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 		}))
 		t.Cleanup(func() { _ = client.Close() })
 		st := labtest.RedisStore(t, client, repriseredis.Config{})
-		r := redisClaim()
-		redisMustClaim(t, st, r, store.Claimed)
-		redisWant(t, "complete", redisComplete(t, st, r, "first"), nil) // the script
+		r := labtest.Claimed(t, st)
+		labtest.Want(t, "complete", redisComplete(t, st, r, "first"), nil) // the script
 		server.Pause(t)
 		payload := strings.Repeat("x", 60<<10)
 		var calling, late sync.WaitGroup
@@ -96,7 +95,7 @@ func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 		if answered.Load() != 128 || unsent.Load() == 0 {
 			t.Errorf("%d answered, %d not sent; want the patient 128, and some of the others", answered.Load(), unsent.Load())
 		}
-		redisMustClaim(t, st, r, store.Completed)
+		labtest.WantClaim(t, st, r, store.Completed)
 	}
 }
 

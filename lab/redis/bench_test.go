@@ -32,20 +32,19 @@ func TestRedisAllocatesLittleMoreThanBareScripts(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 
 	newKey := func() {
-		r := redisClaim()
+		r := labtest.NewClaim()
 		granted, err := st.Claim(ctx, r)
-		redisWant(t, "claim", err, nil)
-		redisWant(t, "complete", st.Complete(ctx, store.CompleteRequest{
+		labtest.Want(t, "claim", err, nil)
+		labtest.Want(t, "complete", st.Complete(ctx, store.CompleteRequest{
 			ID: r.ID, Owner: r.Owner, Payload: floor.payload, Policy: store.Policy{Retention: r.Retention},
 			Fingerprint: r.Fingerprint, Attempt: granted.Attempt, Fence: granted.Fence,
 		}), nil)
 	}
-	done := redisClaim()
-	redisMustClaim(t, st, done, store.Claimed)
-	redisWant(t, "complete", redisComplete(t, st, done, string(floor.payload)), nil)
+	done := labtest.Claimed(t, st)
+	labtest.Want(t, "complete", redisComplete(t, st, done, string(floor.payload)), nil)
 	replay := func() {
 		_, err := st.Claim(ctx, done)
-		redisWant(t, "replay", err, nil)
+		labtest.Want(t, "replay", err, nil)
 	}
 
 	for _, c := range []struct {
@@ -82,21 +81,21 @@ func newRedisFloor(tb testing.TB, client *redis.Client) *redisFloor {
 		payload: bytes.Repeat([]byte("p"), 256),
 	}
 	ctx := context.WithoutCancel(tb.Context())
-	redisWant(tb, "load", f.set.Load(ctx, client).Err(), nil)
-	redisWant(tb, "load", f.get.Load(ctx, client).Err(), nil)
-	f.written = labtest.RedisKey(f.prefix, redisClaim().ID)
-	redisWant(tb, "write", f.set.EvalSha(ctx, client, []string{f.written}, f.payload, 60_000).Err(), nil)
+	labtest.Want(tb, "load", f.set.Load(ctx, client).Err(), nil)
+	labtest.Want(tb, "load", f.get.Load(ctx, client).Err(), nil)
+	f.written = labtest.RedisKey(f.prefix, labtest.NewClaim().ID)
+	labtest.Want(tb, "write", f.set.EvalSha(ctx, client, []string{f.written}, f.payload, 60_000).Err(), nil)
 	return f
 }
 
 func (f *redisFloor) newKey(tb testing.TB) {
 	tb.Helper()
-	key := []string{labtest.RedisKey(f.prefix, redisClaim().ID)}
-	redisWant(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload[:69], 60_000).Err(), nil)
-	redisWant(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload, 60_000).Err(), nil)
+	key := []string{labtest.RedisKey(f.prefix, labtest.NewClaim().ID)}
+	labtest.Want(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload[:69], 60_000).Err(), nil)
+	labtest.Want(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload, 60_000).Err(), nil)
 }
 
 func (f *redisFloor) replay(tb testing.TB) {
 	tb.Helper()
-	redisWant(tb, "read", f.get.EvalSha(tb.Context(), f.client, []string{f.written}).Err(), nil)
+	labtest.Want(tb, "read", f.get.EvalSha(tb.Context(), f.client, []string{f.written}).Err(), nil)
 }

@@ -29,8 +29,7 @@ func TestRedisAStoreDoesNotReadTheCacheOfItsClient(t *testing.T) {
 			st := labtest.RedisStore(t, client, c)
 			other := labtest.RedisStore(t, labtest.RedisClient(t, addr), c)
 
-			r := redisClaim()
-			redisMustClaim(t, st, r, store.Claimed)
+			r := labtest.Claimed(t, st)
 			key := labtest.RedisKey(c.Prefix, r.ID)
 			read := func() string {
 				t.Helper()
@@ -41,11 +40,11 @@ func TestRedisAStoreDoesNotReadTheCacheOfItsClient(t *testing.T) {
 				return s
 			}
 			claimed := read()
-			redisWant(t, "complete elsewhere", redisComplete(t, other, r, "answer"), nil)
+			labtest.Want(t, "complete elsewhere", redisComplete(t, other, r, "answer"), nil)
 			if read() != claimed {
 				t.Fatal("the client caches nothing, so this shows nothing")
 			}
-			if got := redisMustClaim(t, st, redisRival(r), store.Completed); string(got.Payload) != "answer" {
+			if got := labtest.WantClaim(t, st, labtest.Rival(r), store.Completed); string(got.Payload) != "answer" {
 				t.Errorf("the payload is %q", got.Payload)
 			}
 			shown, err := st.Inspect(t.Context(), r.ID)

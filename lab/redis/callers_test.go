@@ -71,10 +71,10 @@ func redisRequests(b *testing.B, addr string, callers int, replays bool, c repri
 	st := labtest.RedisStore(b, client, c)
 	ctx := context.WithoutCancel(b.Context())
 	fresh := func() store.ClaimRequest {
-		r := redisClaim()
+		r := labtest.NewClaim()
 		granted, err := st.Claim(ctx, r)
-		redisWant(b, "claim", err, nil)
-		redisWant(b, "complete", st.Complete(ctx, redisCompletion(r, granted, string(redisBody))), nil)
+		labtest.Want(b, "claim", err, nil)
+		labtest.Want(b, "complete", st.Complete(ctx, redisCompletion(r, granted, string(redisBody))), nil)
 		return r
 	}
 	if !replays {
@@ -89,7 +89,7 @@ func redisRequests(b *testing.B, addr string, callers int, replays bool, c repri
 		r := done[int(next.Add(1))%len(done)]
 		r.Owner = store.NewOwner()
 		_, err := st.Claim(ctx, r)
-		redisWant(b, "replay", err, nil)
+		labtest.Want(b, "replay", err, nil)
 	}
 }
 

@@ -26,11 +26,11 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	prefix := labtest.RedisPrefix()
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix, Durability: level})
 
-	old := redisClaim() // stays where it is until the end
+	old := labtest.NewClaim() // stays where it is until the end
 	slot := redisSlot(labtest.RedisKey(prefix, old.ID))
 	next := func() store.ClaimRequest {
 		for {
-			if r := redisClaim(); redisSlot(labtest.RedisKey(prefix, r.ID)) == slot {
+			if r := labtest.NewClaim(); redisSlot(labtest.RedisKey(prefix, r.ID)) == slot {
 				return r
 			}
 		}
@@ -41,45 +41,45 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 		to = cluster.Nodes[1]
 	}
 	fromID, toID := redisNodeID(t, from), redisNodeID(t, to)
-	redisMustClaim(t, st, old, store.Claimed)
-	redisWant(t, "complete", redisComplete(t, st, old, "old"), nil)
+	labtest.WantClaim(t, st, old, store.Claimed)
+	labtest.Want(t, "complete", redisComplete(t, st, old, "old"), nil)
 	outlived, lasting := next(), next()
 	for _, r := range []*store.ClaimRequest{&outlived, &lasting} {
 		r.Horizon = time.Hour
-		redisMustClaim(t, st, *r, store.Claimed)
+		labtest.WantClaim(t, st, *r, store.Claimed)
 	}
-	redisWant(t, "complete with a horizon", redisComplete(t, st, outlived, "outlived"), nil)
+	labtest.Want(t, "complete with a horizon", redisComplete(t, st, outlived, "outlived"), nil)
 
 	redisDo(t, to, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
 	redisDo(t, from, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
 	moving := next()
 	redisRunOnce(t, st) // in another slot, most of the time
-	redisMustClaim(t, st, moving, store.Claimed)
+	labtest.WantClaim(t, st, moving, store.Claimed)
 	if n := redisDo(t, to, "CLUSTER", "COUNTKEYSINSLOT", slot); n == int64(0) {
 		t.Fatal("no key is at the new node, want the one that was asked there")
 	}
-	redisMustClaim(t, st, moving, store.Claimed)
+	labtest.WantClaim(t, st, moving, store.Claimed)
 	statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: moving.ID, Owner: moving.Owner, Lease: moving.Lease}})
 	if err != nil || statuses[0] != store.Renewed {
 		t.Errorf("renew while the slot moves: %v, %v", statuses, err)
 	}
-	redisWant(t, "complete while the slot moves", redisComplete(t, st, moving, "moving"), nil)
-	redisMustClaim(t, st, moving, store.Completed)
-	redisMustClaim(t, st, old, store.Completed)
-	redisMustClaim(t, st, outlived, store.Completed)
+	labtest.Want(t, "complete while the slot moves", redisComplete(t, st, moving, "moving"), nil)
+	labtest.WantClaim(t, st, moving, store.Completed)
+	labtest.WantClaim(t, st, old, store.Completed)
+	labtest.WantClaim(t, st, outlived, store.Completed)
 	redisWaits(t, st, lasting)
 	if err := redisComplete(t, st, lasting, "lasting"); !errors.Is(err, store.ErrUnavailable) { // its second key would be at the other node
 		t.Errorf("complete with a horizon while the slot moves: %v, want ErrUnavailable", err)
 	}
-	redisMustClaim(t, st, lasting, store.Claimed)
+	labtest.WantClaim(t, st, lasting, store.Claimed)
 	page, err := st.List(t.Context(), store.Query{Limit: 100})
-	redisWant(t, "list while the slot moves", err, nil)
+	labtest.Want(t, "list while the slot moves", err, nil)
 	if !slices.ContainsFunc(page.Records, func(r store.Record) bool { return r.ID == lasting.ID }) {
 		t.Errorf("a running attempt is not among %d listed records", len(page.Records))
 	}
 
 	host, port, err := net.SplitHostPort(to.Addr())
-	redisWant(t, "address", err, nil)
+	labtest.Want(t, "address", err, nil)
 	keys, _ := redisDo(t, from, "CLUSTER", "GETKEYSINSLOT", slot, "1000").([]any) // also of concurrent users of the cluster
 	for _, key := range keys {
 		redisDo(t, from, "MIGRATE", host, port, key.(string), "0", "5000")
@@ -87,14 +87,14 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	for _, node := range append([]*servers.RedisServer{to, from}, cluster.Nodes[:3]...) {
 		redisDo(t, node, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 	}
-	redisMustClaim(t, st, old, store.Completed) // MOVED
+	labtest.WantClaim(t, st, old, store.Completed) // MOVED
 	moved := next()
-	redisMustClaim(t, st, moved, store.Claimed)
-	redisWant(t, "complete after the move", redisComplete(t, st, moved, "moved"), nil)
-	redisWant(t, "complete with a horizon after the move", redisComplete(t, st, lasting, "lasting"), nil)
+	labtest.WantClaim(t, st, moved, store.Claimed)
+	labtest.Want(t, "complete after the move", redisComplete(t, st, moved, "moved"), nil)
+	labtest.Want(t, "complete with a horizon after the move", redisComplete(t, st, lasting, "lasting"), nil)
 	for _, r := range []store.ClaimRequest{old, moving, moved, outlived, lasting} {
 		r.Owner = store.NewOwner()
-		redisMustClaim(t, st, r, store.Completed)
+		labtest.WantClaim(t, st, r, store.Completed)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestRedisClusterRedirectsShareConnections(t *testing.T) {
 	for range callers {
 		claiming.Go(func() {
 			for !over.Load() && !t.Failed() {
-				if _, err := st.Claim(t.Context(), redisClaim()); err == nil {
+				if _, err := st.Claim(t.Context(), labtest.NewClaim()); err == nil {
 					claimed.Add(1)
 				} else if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrBusy) {
 					t.Errorf("claim: %v", err)
@@ -157,17 +157,17 @@ func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
 	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
 		st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level})
 		for i, special := range []string{"{tag}", "{}", "}{", "{", "\r\n", "\x00", "*[?]\\", "{" + strings.Repeat("x", 31), "}", "a}"} {
-			r := redisClaim()
+			r := labtest.NewClaim()
 			copy(r.ID[:], special)
 			r.Horizon = time.Duration((i+1)%2) * time.Hour // a second key
-			redisMustClaim(t, st, r, store.Claimed)
+			labtest.WantClaim(t, st, r, store.Claimed)
 			changed, stop, err := st.Watch(t.Context(), r.ID)
-			redisWant(t, "watch", err, nil)
+			labtest.Want(t, "watch", err, nil)
 			redisWaits(t, st, r)
-			redisWant(t, "complete", redisComplete(t, st, r, special), nil)
+			labtest.Want(t, "complete", redisComplete(t, st, r, special), nil)
 			redisHears(t, "complete", changed)
 			stop()
-			if got := redisMustClaim(t, st, r, store.Completed); string(got.Payload) != special {
+			if got := labtest.WantClaim(t, st, r, store.Completed); string(got.Payload) != special {
 				t.Errorf("%q: replayed %q", special, got.Payload)
 			}
 		}
@@ -192,9 +192,9 @@ func redisRightClient(t *testing.T, cluster *servers.RedisCluster) {
 		t.Errorf("a client that knows of no cluster has the findings %v, %v", findings, err)
 	}
 	labtest.Eventually(t, "a key of another node is refused", func() bool {
-		_, err := single.Claim(t.Context(), redisClaim())
+		_, err := single.Claim(t.Context(), labtest.NewClaim())
 		if err != nil {
-			redisWant(t, "claim", err, store.ErrMisconfigured)
+			labtest.Want(t, "claim", err, store.ErrMisconfigured)
 		}
 		return err != nil
 	})
@@ -214,7 +214,7 @@ func redisHas(findings []store.Finding, severity store.Severity) bool {
 func redisDo(tb testing.TB, node *servers.RedisServer, args ...string) any {
 	tb.Helper()
 	answer, err := node.Do(tb.Context(), args...)
-	redisWant(tb, strings.Join(args[:2], " "), err, nil)
+	labtest.Want(tb, strings.Join(args[:2], " "), err, nil)
 	return answer
 }
 

@@ -19,7 +19,7 @@ func TestRedisScriptWritesAreConfirmed(t *testing.T) {
 	prefix := labtest.RedisPrefix()
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix, Durability: repriseredis.Acked(1), AckTimeout: 10 * time.Millisecond})
 	claim := func(r store.ClaimRequest) error { _, err := st.Claim(t.Context(), r); return err }
-	rival := func(r store.ClaimRequest) error { return claim(redisRival(r)) }
+	rival := func(r store.ClaimRequest) error { return claim(labtest.Rival(r)) }
 	complete := func(r store.ClaimRequest) error { return redisComplete(t, st, r, "answer") }
 	renew := func(r store.ClaimRequest) error {
 		_, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
@@ -28,7 +28,7 @@ func TestRedisScriptWritesAreConfirmed(t *testing.T) {
 	release := func(r store.ClaimRequest) error { return st.Release(t.Context(), r.ID, r.Owner) }
 	resolve := func(r store.ClaimRequest) error {
 		shown, err := st.Inspect(t.Context(), r.ID)
-		redisWant(t, "inspect", err, nil)
+		labtest.Want(t, "inspect", err, nil)
 		return st.Resolve(t.Context(), r.ID, store.Resolution{Fence: shown.Fence, Forget: true})
 	}
 	const runs, lapsed = 10 * time.Second, time.Minute
@@ -50,6 +50,6 @@ func TestRedisScriptWritesAreConfirmed(t *testing.T) {
 		{"renew what is completed", redisGoldenCompleted, runs, renew, nil},
 		{"release", redisGoldenClaimed, runs, release, nil},
 	} {
-		redisWant(t, c.name, c.do(redisGolden(t, client, prefix, c.record, c.age)), c.want)
+		labtest.Want(t, c.name, c.do(redisGolden(t, client, prefix, c.record, c.age)), c.want)
 	}
 }

@@ -30,13 +30,13 @@ func TestRedisAShorterRecordIsCorrupt(t *testing.T) {
 			broken = append(broken, whole)
 		}
 		for _, b := range broken {
-			redisWant(t, "put a record", client.Set(t.Context(), labtest.RedisKey(prefix, r.ID), b, time.Minute).Err(), nil)
+			labtest.Want(t, "put a record", client.Set(t.Context(), labtest.RedisKey(prefix, r.ID), b, time.Minute).Err(), nil)
 			_, err := st.Claim(t.Context(), r)
-			redisWant(t, "claim", err, store.ErrCorrupt)
+			labtest.Want(t, "claim", err, store.ErrCorrupt)
 			_, err = st.Claim(t.Context(), waiting)
-			redisWant(t, "claim of a waiter", err, store.ErrCorrupt)
-			redisWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), store.ErrCorrupt)
-			redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, store.ClaimResult{Attempt: 1}, "answer")), store.ErrCorrupt)
+			labtest.Want(t, "claim of a waiter", err, store.ErrCorrupt)
+			labtest.Want(t, "release", st.Release(t.Context(), r.ID, r.Owner), store.ErrCorrupt)
+			labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, store.ClaimResult{Attempt: 1}, "answer")), store.ErrCorrupt)
 			if after, err := client.Get(t.Context(), labtest.RedisKey(prefix, r.ID)).Bytes(); err != nil || !bytes.Equal(after, b) {
 				t.Fatalf("the record was changed to %x, %v", after, err)
 			}
@@ -58,7 +58,7 @@ func TestRedisABrokenLabelIsCorrupt(t *testing.T) {
 	for _, label := range []string{"02706179", "04706179", "037061", "0370617979", "43706179" + "00", "83706179", "83706179" + "000000d693a4"} {
 		r := redisGolden(t, client, prefix, strings.TrimSuffix(redisGoldenClaimed, "03706179")+label, 0)
 		r.Label = "pay"
-		redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, store.ClaimResult{Attempt: 1}, "answer")), store.ErrCorrupt)
+		labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, store.ClaimResult{Attempt: 1}, "answer")), store.ErrCorrupt)
 	}
 }
 

@@ -24,18 +24,18 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
 	for _, config := range []repriseredis.Config{{}, {NoCombining: true}} {
 		st := labtest.RedisStore(t, client, config)
-		warm := redisClaim() // the first of each script is sent by its source
-		granted := redisMustClaim(t, st, warm, store.Claimed)
-		redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(warm, granted, "answer")), nil)
+		warm := labtest.NewClaim() // the first of each script is sent by its source
+		granted := labtest.WantClaim(t, st, warm, store.Claimed)
+		labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(warm, granted, "answer")), nil)
 		warm.Waiting = true // by the script
-		redisMustClaim(t, st, warm, store.Completed)
+		labtest.WantClaim(t, st, warm, store.Completed)
 
 		start, written := redisCalls(t, client), redisWritten(t, client)
 		var claims []store.ClaimRequest
 		for range requests {
-			r := redisClaim()
-			granted := redisMustClaim(t, st, r, store.Claimed)
-			redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
+			r := labtest.NewClaim()
+			granted := labtest.WantClaim(t, st, r, store.Claimed)
+			labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
 			claims = append(claims, r)
 		}
 		fresh := redisCalls(t, client)
@@ -45,7 +45,7 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 		written = redisWritten(t, client)
 		for _, r := range claims {
 			r.Owner = store.NewOwner()
-			redisMustClaim(t, st, r, store.Completed)
+			labtest.WantClaim(t, st, r, store.Completed)
 		}
 		replayed := redisCalls(t, client)
 
@@ -58,14 +58,14 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 
 		// With a horizon a completion sets the payload, too, and a replay adds a script that
 		// reads both keys.
-		r := redisClaim()
+		r := labtest.NewClaim()
 		r.Horizon = time.Hour
-		granted = redisMustClaim(t, st, r, store.Claimed)
+		granted = labtest.WantClaim(t, st, r, store.Claimed)
 		start = redisCalls(t, client)
-		redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
+		labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
 		completed := redisCalls(t, client)
 		redisExpectCalls(t, "a completion with a horizon", start, completed, map[string]int{"evalsha": 1, "get": 1, "set": 2})
-		redisMustClaim(t, st, redisRival(r), store.Completed)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 		redisExpectCalls(t, "a replay with a horizon", completed, redisCalls(t, client),
 			map[string]int{"set": 1, "pexpiretime": 2, "evalsha": 1, "get": 2, "time": 1})
 	}
@@ -76,11 +76,11 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 func redisWritten(tb testing.TB, client *redis.Client) int {
 	tb.Helper()
 	text, err := client.Info(tb.Context(), "persistence").Result()
-	redisWant(tb, "info", err, nil)
+	labtest.Want(tb, "info", err, nil)
 	_, rest, _ := strings.Cut(text, "\r\nrdb_changes_since_last_save:")
 	digits, _, _ := strings.Cut(rest, "\r\n")
 	n, err := strconv.Atoi(digits)
-	redisWant(tb, "read the changes", err, nil)
+	labtest.Want(tb, "read the changes", err, nil)
 	return n
 }
 
@@ -129,11 +129,11 @@ func TestRedisMemoryOfACompletedKey(t *testing.T) {
 	measure(step)
 
 	// The rest is written as the store writes it, which is shown to be as large.
-	r := redisClaim()
-	granted := redisMustClaim(t, st, r, store.Claimed)
-	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, strings.Repeat("p", payload))), nil)
+	r := labtest.NewClaim()
+	granted := labtest.WantClaim(t, st, r, store.Claimed)
+	labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, strings.Repeat("p", payload))), nil)
 	record, err := client.Get(t.Context(), labtest.RedisKey(labtest.ServicePrefix, r.ID)).Result()
-	redisWant(t, "get", err, nil)
+	labtest.Want(t, "get", err, nil)
 	keys := step + 1
 	for _, more := range []int{2 * step, 100_000, 1_000_000} {
 		redisPut(t, client, labtest.ServicePrefix, record, more-keys)
@@ -152,7 +152,7 @@ func redisFill(t *testing.T, store store.Store, keys, payload int) {
 	for range 16 {
 		filling.Go(func() {
 			for left.Add(-1) >= 0 && !t.Failed() {
-				r := redisClaim()
+				r := labtest.NewClaim()
 				if _, err := store.Claim(t.Context(), r); err != nil {
 					t.Errorf("claim: %v", err)
 				}

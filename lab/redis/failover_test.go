@@ -45,7 +45,7 @@ func redisPromotion(t *testing.T) (granted, lost int) {
 	for range 4 {
 		claiming.Go(func() {
 			for ctx.Err() == nil {
-				r := redisClaim()
+				r := labtest.NewClaim()
 				if _, err := before.Claim(ctx, r); err == nil {
 					mu.Lock()
 					claims = append(claims, r)
@@ -70,7 +70,7 @@ func redisPromotion(t *testing.T) (granted, lost int) {
 	for _, r := range claims {
 		r.Owner = store.NewOwner()
 		got, err := after.Claim(t.Context(), r)
-		redisWant(t, "claim after the promotion", err, nil)
+		labtest.Want(t, "claim after the promotion", err, nil)
 		if got.Outcome != store.InProgress {
 			lost++
 		}
@@ -110,8 +110,8 @@ func redisOutlive(t *testing.T, client redis.UniversalClient, level repriseredis
 	claims := make([]store.ClaimRequest, attempts)
 	batch := make([]store.RenewRequest, attempts)
 	for i := range claims {
-		claims[i] = redisClaim()
-		redisMustClaim(t, acked, claims[i], store.Claimed)
+		claims[i] = labtest.NewClaim()
+		labtest.WantClaim(t, acked, claims[i], store.Claimed)
 		batch[i] = store.RenewRequest{ID: claims[i].ID, Owner: claims[i].Owner, Lease: time.Minute}
 	}
 	kill()
@@ -137,9 +137,9 @@ func redisOutlive(t *testing.T, client redis.UniversalClient, level repriseredis
 	})
 	t.Logf("%d attempts renewed, %d of them while others had to wait", attempts, meanwhile)
 	for _, r := range claims {
-		redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
+		labtest.Want(t, "complete", redisComplete(t, st, r, "answer"), nil)
 		r.Owner = store.NewOwner()
-		redisMustClaim(t, st, r, store.Completed)
+		labtest.WantClaim(t, st, r, store.Completed)
 	}
 	return meanwhile
 }

@@ -49,13 +49,12 @@ func redisLose(t *testing.T, server *servers.RedisServer, level repriseredis.Dur
 	config := repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level}
 	st := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
 	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
-	warm := redisClaim() // the scripts
-	redisMustClaim(t, st, warm, store.Claimed)
-	redisWant(t, "release", st.Release(t.Context(), warm.ID, warm.Owner), nil)
+	warm := labtest.Claimed(t, st) // the scripts
+	labtest.Want(t, "release", st.Release(t.Context(), warm.ID, warm.Owner), nil)
 
-	r := redisClaim()
+	r := labtest.NewClaim()
 	lost := proxy.On("pexpiretime", action)
-	if got := redisMustClaim(t, st, r, store.Claimed); got.Attempt != 1 {
+	if got := labtest.WantClaim(t, st, r, store.Claimed); got.Attempt != 1 {
 		t.Errorf("claim is attempt %d, want 1", got.Attempt)
 	}
 	redisLost(t, "claim", lost)
@@ -68,19 +67,18 @@ func redisLose(t *testing.T, server *servers.RedisServer, level repriseredis.Dur
 	redisLost(t, "renew", lost)
 
 	lost = proxy.On("eval", action)
-	redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
+	labtest.Want(t, "complete", redisComplete(t, st, r, "answer"), nil)
 	redisLost(t, "complete", lost)
-	if got := redisMustClaim(t, witness, r, store.Completed); string(got.Payload) != "answer" {
+	if got := labtest.WantClaim(t, witness, r, store.Completed); string(got.Payload) != "answer" {
 		t.Errorf("replayed %q, want the answer", got.Payload)
 	}
 
-	released := redisClaim()
-	redisMustClaim(t, st, released, store.Claimed)
+	released := labtest.Claimed(t, st)
 	lost = proxy.On("eval", action)
-	redisWant(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
+	labtest.Want(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
 	redisLost(t, "release", lost)
 	released.Owner = store.NewOwner()
-	redisMustClaim(t, witness, released, store.Claimed)
+	labtest.WantClaim(t, witness, released, store.Claimed)
 }
 
 // redisLost fails the test unless the loss happened.
@@ -141,7 +139,7 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 				st = labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
 			}
 			for range rounds {
-				r := redisClaim()
+				r := labtest.NewClaim()
 				switch _, err := st.Claim(t.Context(), r); {
 				case errors.Is(err, store.ErrUnknown):
 					unknown.Add(1) // the engine releases it; here the witness proves that this owner still gets in

@@ -19,14 +19,14 @@ func (b *redisBench) forget(t *testing.T, what string, r store.ClaimRequest, wan
 	for _, state := range []store.RecordState{store.StateLapsed, store.StateCompleted, store.StateUnreadable} {
 		other := seen
 		if other.State = state; state != want && !(state.WasCompleted() && want.WasCompleted()) {
-			redisWant(t, what+": forget as "+state.String(), b.Resolve(t.Context(), r.ID, other), store.ErrRecordChanged)
+			labtest.Want(t, what+": forget as "+state.String(), b.Resolve(t.Context(), r.ID, other), store.ErrRecordChanged)
 		}
 	}
-	redisWant(t, what+": forget", b.Resolve(t.Context(), r.ID, seen), nil)
+	labtest.Want(t, what+": forget", b.Resolve(t.Context(), r.ID, seen), nil)
 	if n := b.client.Exists(t.Context(), labtest.RedisKey(b.prefix, r.ID), redisPayloadKey(b.prefix, r.ID)).Val(); n != 0 {
 		t.Errorf("%s: %d keys are left", what, n)
 	}
-	redisWant(t, what+": forget again", b.Resolve(t.Context(), r.ID, seen), store.ErrRecordChanged)
+	labtest.Want(t, what+": forget again", b.Resolve(t.Context(), r.ID, seen), store.ErrRecordChanged)
 }
 
 // A payload that its record outlives is deleted with a record that an operator forgets,
@@ -56,7 +56,7 @@ func TestRedisAResultWithAnotherPayloadIsForgotten(t *testing.T) {
 	b := newRedisBench(t)
 	b.clock.micros.Store(time.Now().UnixMicro())
 	r := redisGolden(t, b.client, b.prefix, redisGoldenSeparate, time.Minute-redisGoldenLonger)
-	redisWant(t, "damage", b.client.Set(t.Context(), redisPayloadKey(b.prefix, r.ID), "longer", time.Hour).Err(), nil)
+	labtest.Want(t, "damage", b.client.Set(t.Context(), redisPayloadKey(b.prefix, r.ID), "longer", time.Hour).Err(), nil)
 	b.forget(t, "a result with another payload", r, store.StateUnreadable)
 }
 
@@ -65,7 +65,7 @@ func TestRedisAResultWithAnotherPayloadIsForgotten(t *testing.T) {
 func TestRedisTheFenceOfAnUnreadableRecordFollowsItsWrites(t *testing.T) {
 	t.Parallel()
 	b := newRedisBench(t)
-	r := redisClaim()
+	r := labtest.NewClaim()
 	key := labtest.RedisKey(b.prefix, r.ID)
 	text := make([]byte, 70_000)
 	seen := map[uint64]string{}
@@ -81,7 +81,7 @@ func TestRedisTheFenceOfAnUnreadableRecordFollowsItsWrites(t *testing.T) {
 		{"long", text, 1},
 		{"longer by a byte", append(text, 0), 1},
 	} {
-		redisWant(t, "put a record", b.client.Do(t.Context(), "set", key, c.text, "pxat", redisEpoch+c.expires).Err(), nil)
+		labtest.Want(t, "put a record", b.client.Do(t.Context(), "set", key, c.text, "pxat", redisEpoch+c.expires).Err(), nil)
 		shown, err := b.Inspect(t.Context(), r.ID)
 		if err != nil || shown.State != store.StateUnreadable || shown.Fence == 0 || shown.Fence >= 1<<49 || seen[shown.Fence] != "" {
 			t.Errorf("%s: inspect shows %+v, %v; the fence is that of %q", c.name, shown, err, seen[shown.Fence])

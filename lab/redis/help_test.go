@@ -2,8 +2,6 @@ package redis
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"reflect"
 	"strconv"
 	"strings"
@@ -56,44 +54,14 @@ func forEachFlavor(t *testing.T, f func(t *testing.T, flavor *servers.Flavor)) {
 	}
 }
 
-// redisClaim returns the request of a new owner of a new operation, with times that no
-// test outlives.
-func redisClaim() store.ClaimRequest {
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}, Takeover: true}
-	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
-	_, _ = rand.Read(r.Fingerprint[:])
-	return r
-}
-
 // redisPayloadKey returns the key of a payload that its record outlives.
 func redisPayloadKey(prefix string, id store.ID) string { return labtest.RedisKey(prefix, id) + "p" }
-
-// redisWant fails the test unless err is of the class want; nil wants success.
-func redisWant(tb testing.TB, what string, err, want error) {
-	tb.Helper()
-	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
-		tb.Fatalf("%s: error %v, want %v", what, err, want)
-	}
-}
-
-// redisMustClaim claims and fails the test unless the outcome is want.
-func redisMustClaim(tb testing.TB, store store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
-	defer cancel()
-	got, err := store.Claim(ctx, r)
-	redisWant(tb, "claim", err, nil)
-	if got.Outcome != want {
-		tb.Fatalf("claim answered %v, want %v", got.Outcome, want)
-	}
-	return got
-}
 
 // redisWaits claims as a caller that waits for the attempt in progress.
 func redisWaits(tb testing.TB, st store.Store, r store.ClaimRequest) {
 	tb.Helper()
 	r.Owner, r.Waiting = store.NewOwner(), true
-	redisMustClaim(tb, st, r, store.InProgress)
+	labtest.WantClaim(tb, st, r, store.InProgress)
 }
 
 // redisCompletion returns the completion of an engine whose claim r was granted.
@@ -104,19 +72,20 @@ func redisCompletion(r store.ClaimRequest, granted store.ClaimResult, payload st
 	}
 }
 
-// redisComplete completes the claim r with a payload and the retention of the claim.
+// redisComplete completes the claim r with its retention, and does not know its label.
 func redisComplete(tb testing.TB, st store.Store, r store.ClaimRequest, payload string) error {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second) // a test tries again
 	defer cancel()
-	return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: r.Retention, Horizon: r.Horizon}})
+	r.Label, r.AtMostOnce = "", false
+	return st.Complete(ctx, labtest.Completion(r, payload))
 }
 
 // redisCalls returns how often the server ran each command, those inside of scripts too.
 func redisCalls(tb testing.TB, client *redis.Client) map[string]int {
 	tb.Helper()
 	text, err := client.Info(tb.Context(), "commandstats").Result()
-	redisWant(tb, "info", err, nil)
+	labtest.Want(tb, "info", err, nil)
 	calls := make(map[string]int)
 	for line := range strings.Lines(text) {
 		name, counts, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "cmdstat_"), ":calls=")
@@ -125,7 +94,7 @@ func redisCalls(tb testing.TB, client *redis.Client) map[string]int {
 		}
 		digits, _, _ := strings.Cut(counts, ",")
 		calls[name], err = strconv.Atoi(digits)
-		redisWant(tb, "read a count", err, nil)
+		labtest.Want(tb, "read a count", err, nil)
 	}
 	return calls
 }
@@ -135,12 +104,12 @@ func redisCalls(tb testing.TB, client *redis.Client) map[string]int {
 func redisUsedMemory(tb testing.TB, client *redis.Client) int {
 	tb.Helper()
 	text, err := client.Info(tb.Context(), "memory").Result()
-	redisWant(tb, "info", err, nil)
+	labtest.Want(tb, "info", err, nil)
 	field := func(name string) int {
 		_, rest, _ := strings.Cut(text, "\r\n"+name+":")
 		digits, _, _ := strings.Cut(rest, "\r\n")
 		n, err := strconv.Atoi(digits)
-		redisWant(tb, "read "+name, err, nil)
+		labtest.Want(tb, "read "+name, err, nil)
 		return n
 	}
 	return field("used_memory") - field("mem_clients_normal")

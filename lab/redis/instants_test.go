@@ -89,7 +89,7 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 		shown, err := b.Inspect(t.Context(), r.ID)
 		switch {
 		case !c.seen:
-			redisWant(t, c.name+": inspect", err, store.ErrNotFound)
+			labtest.Want(t, c.name+": inspect", err, store.ErrNotFound)
 		case err != nil || shown.State != c.state || shown.Lease != min(leaseEnd-c.at, leaseEnd) || shown.Validity != validEnd-c.at ||
 			shown.Fence != fence(0) || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch)):
 			t.Errorf("%s: inspect shows %+v, %v", c.name, shown, err)
@@ -106,11 +106,11 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 			t.Errorf("%s: renew answers %v, %v; want %v", c.name, statuses, err, want)
 		}
 		r = put()
-		redisWant(t, c.name+": complete", redisComplete(t, b, r, "answer"), lost)
+		labtest.Want(t, c.name+": complete", redisComplete(t, b, r, "answer"), lost)
 		r = put()
-		redisWant(t, c.name+": resolve", b.Resolve(t.Context(), r.ID, store.Resolution{Fence: fence(0), Forget: true}), changed)
+		labtest.Want(t, c.name+": resolve", b.Resolve(t.Context(), r.ID, store.Resolution{Fence: fence(0), Forget: true}), changed)
 		r = put()
-		redisWant(t, c.name+": release", b.Release(t.Context(), r.ID, r.Owner), nil)
+		labtest.Want(t, c.name+": release", b.Release(t.Context(), r.ID, r.Owner), nil)
 		if left := b.client.Exists(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Val(); (left == 0) != (c.at > 0) {
 			t.Errorf("%s: %d records are left after a release", c.name, left)
 		}
@@ -134,7 +134,7 @@ func TestRedisTheInstantsOfALongLease(t *testing.T) {
 		b.at(c.at)
 		r := b.put(t, record, redisSpan)
 		r.Label = "new" // of a claim that finds no record
-		if got, err := b.Claim(t.Context(), redisRival(r)); err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
+		if got, err := b.Claim(t.Context(), labtest.Rival(r)); err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("after %v: %+v, %v; want %+v", c.at, got, err, c.want)
 		}
 		if shown, err := b.Inspect(t.Context(), r.ID); err != nil || (shown.Label == "new") != (c.want.Outcome == store.Claimed) {
@@ -151,13 +151,13 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	const first = (redisEpoch+5)*1000 + 999
 	now := 5*time.Millisecond + 400*time.Microsecond
 	b.at(now)
-	r := redisClaim()
+	r := labtest.NewClaim()
 	r.Waiting = true
 	key := labtest.RedisKey(b.prefix, r.ID)
 	claim := func(want uint64) {
 		t.Helper()
 		r.Owner = store.NewOwner()
-		if got := redisMustClaim(t, b, r, store.Claimed); got.Attempt != 1 || got.Fence != want {
+		if got := labtest.WantClaim(t, b, r, store.Claimed); got.Attempt != 1 || got.Fence != want {
 			t.Errorf("claimed as %+v, want fence %d of attempt 1", got, want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 		if err != nil || shown.Fence != first+n || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+5)) {
 			t.Errorf("inspect shows %+v, %v; want fence %d", shown, err, first+n)
 		}
-		redisWant(t, "release", b.Release(t.Context(), r.ID, r.Owner), nil)
+		labtest.Want(t, "release", b.Release(t.Context(), r.ID, r.Owner), nil)
 		left := b.client.Get(t.Context(), key).Val()
 		if want := redisHex(t, "25"+redisNumber(first+n)); left != string(want) {
 			t.Errorf("a release leaves %x, want %x", left, want)
@@ -180,19 +180,19 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 
 	// The attempt with a fence that is not its instant is completed with both.
 	claim(first + 3)
-	redisWant(t, "complete", redisComplete(t, b, r, "answer"), nil)
+	labtest.Want(t, "complete", redisComplete(t, b, r, "answer"), nil)
 	shown, err := b.Inspect(t.Context(), r.ID)
 	if err != nil || shown.Fence != first+3 || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+5)) || shown.Resolved {
 		t.Errorf("completed, inspect shows %+v, %v", shown, err)
 	}
 
 	// The next millisecond has a higher fence, and its release removes the one before, too.
-	r = redisClaim()
+	r = labtest.NewClaim()
 	r.Waiting = true
 	key = labtest.RedisKey(b.prefix, r.ID)
 	claim(first)
 	b.at(now + time.Millisecond)
-	redisWant(t, "release", b.Release(t.Context(), r.ID, r.Owner), nil)
+	labtest.Want(t, "release", b.Release(t.Context(), r.ID, r.Owner), nil)
 	if n := b.client.Exists(t.Context(), key).Val(); n != 0 {
 		t.Error("a release after the millisecond of its claim leaves something")
 	}
@@ -205,7 +205,7 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	// instant, and is completed with both.
 	r = b.put(t, "25"+redisNumber(redisFutureFence), redisSpan)
 	claim(redisFutureFence + 1)
-	redisWant(t, "complete", redisComplete(t, b, r, "answer"), nil)
+	labtest.Want(t, "complete", redisComplete(t, b, r, "answer"), nil)
 	shown, err = b.Inspect(t.Context(), r.ID)
 	if err != nil || shown.Fence != redisFutureFence+1 || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+6)) {
 		t.Errorf("completed by a clock that was set back, inspect shows %+v, %v", shown, err)
@@ -214,7 +214,7 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	// A takeover by a clock that was set back.
 	b.at(31 * time.Second)
 	r = b.put(t, redisGoldenFuture, redisSpan)
-	if got := redisMustClaim(t, b, redisRival(r), store.Claimed); got.Attempt != 4 || got.Fence != redisFutureFence+1 {
+	if got := labtest.WantClaim(t, b, labtest.Rival(r), store.Claimed); got.Attempt != 4 || got.Fence != redisFutureFence+1 {
 		t.Errorf("taken over as %+v, want fence %d of attempt 4", got, uint64(redisFutureFence+1))
 	}
 }
@@ -224,12 +224,6 @@ const (
 	redisGoldenFuture = "22" + redisGoldenWho + redisGoldenTimes + "00000003" + "0012000000000007" + "0000000000000000" + "00"
 	redisFutureFence  = 0x12000000000007
 )
-
-// redisRival returns a claim of the same operation by another owner.
-func redisRival(r store.ClaimRequest) store.ClaimRequest {
-	r.Owner = store.NewOwner()
-	return r
-}
 
 // A record is never written with an expiry in the past, which would delete it, and its
 // durations fit the expiry that it has: one millisecond is the shortest lease, and only
@@ -256,9 +250,9 @@ func TestRedisAShortLeaseIsWritten(t *testing.T) {
 		{"claimed again by a clock that was set back", -2 * ms, false, ms, 1, ms, 3 * ms},
 	} {
 		b.at(400 * time.Microsecond)
-		r := redisClaim()
+		r := labtest.NewClaim()
 		r.Lease, r.Retention, r.Waiting = time.Hour, ms, true
-		granted := redisMustClaim(t, b, r, store.Claimed)
+		granted := labtest.WantClaim(t, b, r, store.Claimed)
 		b.at(c.at)
 		if c.renew {
 			statuses, err := b.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: c.lease}})
@@ -267,7 +261,7 @@ func TestRedisAShortLeaseIsWritten(t *testing.T) {
 			}
 		} else {
 			r.Lease = c.lease
-			redisMustClaim(t, b, r, store.Claimed)
+			labtest.WantClaim(t, b, r, store.Claimed)
 		}
 		if got := b.client.PExpireTime(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Val().Milliseconds() - redisEpoch; got != c.expires {
 			t.Errorf("%s: the key expires in millisecond %d, want %d", c.name, got, c.expires)
@@ -308,7 +302,7 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 				shown.Fence != 0x06000000000007 || !shown.ClaimedAt.Equal(time.UnixMilli((0x06000000000007-999)/1000)) || shown.Label != "pay" {
 				t.Errorf("a retention of %v, %v before its end: inspect shows %+v, %v", c.retention, left, shown, err)
 			}
-			if got := redisMustClaim(t, b, redisRival(r), store.Completed); string(got.Payload) != "\x00\xffA" {
+			if got := labtest.WantClaim(t, b, labtest.Rival(r), store.Completed); string(got.Payload) != "\x00\xffA" {
 				t.Errorf("a retention of %v, %v before its end: claimed as %+v", c.retention, left, got)
 			}
 		}
@@ -321,12 +315,12 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 	}
 
 	r = b.put(t, completed(time.Hour), expires)
-	redisWant(t, "persist", b.client.Persist(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Err(), nil)
+	labtest.Want(t, "persist", b.client.Persist(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Err(), nil)
 	shown, err := b.Inspect(t.Context(), r.ID)
 	if err != nil || shown.Validity != store.MaxDuration || !shown.CompletedAt.IsZero() {
 		t.Errorf("what lasts for ever is shown as %+v, %v", shown, err)
 	}
-	redisMustClaim(t, b, r, store.Completed)
+	labtest.WantClaim(t, b, r, store.Completed)
 }
 
 // A payload that its record outlives ends at the end of a millisecond, which follows from
@@ -348,10 +342,10 @@ func TestRedisTheInstantsOfAPayload(t *testing.T) {
 	} {
 		record := "23" + redisGoldenWho + "06000000000007" + redisNumber(uint64(c.retention.Microseconds()))[2:] + "00000003" + "80" + redisNumber(uint64(c.horizon.Microseconds()))[2:]
 		r := b.put(t, record, c.expires)
-		redisWant(t, "put a payload", b.client.Set(t.Context(), redisPayloadKey(b.prefix, r.ID), "\x00\xffA", time.Hour).Err(), nil)
+		labtest.Want(t, "put a payload", b.client.Set(t.Context(), redisPayloadKey(b.prefix, r.ID), "\x00\xffA", time.Hour).Err(), nil)
 		for at, want := range map[time.Duration]store.Outcome{0: store.Completed, c.end - time.Microsecond: store.Completed, c.end: store.Expired, c.end + time.Second: store.Expired} {
 			b.at(at)
-			got := redisMustClaim(t, b, redisRival(r), want)
+			got := labtest.WantClaim(t, b, labtest.Rival(r), want)
 			if (string(got.Payload) == "\x00\xffA") != (want == store.Completed) {
 				t.Errorf("a retention of %v, %v after the completion: %+v", c.retention, at, got)
 			}

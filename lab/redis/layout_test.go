@@ -53,13 +53,13 @@ var redisGoldenPolicy = store.Policy{Label: "pay", AtMostOnce: true, Retention: 
 // returns.
 func redisGolden(t *testing.T, client *redis.Client, prefix, record string, age time.Duration) store.ClaimRequest {
 	t.Helper()
-	r := redisClaim()
+	r := labtest.NewClaim()
 	r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
 	r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
 	left := redisGoldenSpan*time.Millisecond - age
-	redisWant(t, "put a record", client.Set(t.Context(), labtest.RedisKey(prefix, r.ID), redisHex(t, record), left).Err(), nil)
+	labtest.Want(t, "put a record", client.Set(t.Context(), labtest.RedisKey(prefix, r.ID), redisHex(t, record), left).Err(), nil)
 	if record == redisGoldenSeparate || record == redisGoldenOutlived {
-		redisWant(t, "put a payload", client.Set(t.Context(), redisPayloadKey(prefix, r.ID), "\x00\xffA", time.Hour).Err(), nil)
+		labtest.Want(t, "put a payload", client.Set(t.Context(), redisPayloadKey(prefix, r.ID), "\x00\xffA", time.Hour).Err(), nil)
 	}
 	return r
 }
@@ -71,7 +71,7 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 		prefix := labtest.RedisPrefix()
 		st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 		now, err := client.Time(t.Context()).Result()
-		redisWant(t, "time", err, nil)
+		labtest.Want(t, "time", err, nil)
 		for _, c := range []struct {
 			name, record string
 			age          time.Duration
@@ -153,7 +153,7 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				r := redisGolden(t, client, prefix, c.record, c.age)
 				got, err := st.Inspect(t.Context(), r.ID)
-				redisWant(t, "inspect", err, nil)
+				labtest.Want(t, "inspect", err, nil)
 				c.want.Retention = time.Hour
 				if got.Policy != c.want.Policy || got.Description != c.want.Description || got.Fingerprint != r.Fingerprint {
 					t.Errorf("inspect shows %+v, want %+v", got, c.want)
@@ -186,16 +186,16 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 				rival := r
 				rival.Owner, rival.Takeover = store.NewOwner(), false
 				for range 2 { // by a native claim, and, if a caller waits, by the script
-					redisMustClaim(t, st, other, store.Mismatch)
+					labtest.WantClaim(t, st, other, store.Mismatch)
 					other.Waiting = true
-					answer := redisMustClaim(t, st, rival, c.outcome)
+					answer := labtest.WantClaim(t, st, rival, c.outcome)
 					if string(answer.Payload) != c.payload || c.outcome == store.Completed && answer.Payload == nil {
 						t.Errorf("replayed %q, want %q", answer.Payload, c.payload)
 					}
 					rival.Waiting = true
 				}
 				if c.outcome == store.InProgress {
-					again := redisMustClaim(t, st, r, store.Claimed)
+					again := labtest.WantClaim(t, st, r, store.Claimed)
 					if again.Attempt != c.want.Attempt || again.Fence != c.want.Fence {
 						t.Errorf("its owner claims it again as %+v", again)
 					}
@@ -204,14 +204,14 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 		}
 
 		r := redisGolden(t, client, prefix, redisGoldenSeparate, time.Minute-redisGoldenLonger)
-		redisWant(t, "delete the payload", client.Del(t.Context(), redisPayloadKey(prefix, r.ID)).Err(), nil)
-		redisMustClaim(t, st, redisRival(r), store.Expired)
+		labtest.Want(t, "delete the payload", client.Del(t.Context(), redisPayloadKey(prefix, r.ID)).Err(), nil)
+		labtest.WantClaim(t, st, labtest.Rival(r), store.Expired)
 		if got, err := st.Inspect(t.Context(), r.ID); err != nil || got.State != store.StateExpired || got.Payload != nil || got.Size != 0 {
 			t.Errorf("without its payload: inspect shows %+v, %v", got, err)
 		}
-		redisWant(t, "put a shorter payload", client.Set(t.Context(), redisPayloadKey(prefix, r.ID), "\x00", time.Hour).Err(), nil)
-		_, err = st.Claim(t.Context(), redisRival(r))
-		redisWant(t, "claim with another payload", err, store.ErrCorrupt)
+		labtest.Want(t, "put a shorter payload", client.Set(t.Context(), redisPayloadKey(prefix, r.ID), "\x00", time.Hour).Err(), nil)
+		_, err = st.Claim(t.Context(), labtest.Rival(r))
+		labtest.Want(t, "claim with another payload", err, store.ErrCorrupt)
 		if got, err := st.Inspect(t.Context(), r.ID); err != nil || got.State != store.StateUnreadable {
 			t.Errorf("with another payload: inspect shows %+v, %v", got, err)
 		}
@@ -220,7 +220,7 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 		if _, err := st.Inspect(t.Context(), r.ID); err == nil {
 			t.Error("a forgotten record is shown")
 		}
-		if got := redisMustClaim(t, st, r, store.Claimed); got.Attempt != 1 || got.Fence <= 0x06000000000007 {
+		if got := labtest.WantClaim(t, st, r, store.Claimed); got.Attempt != 1 || got.Fence <= 0x06000000000007 {
 			t.Errorf("after a forgotten record: %+v", got)
 		}
 	})
@@ -234,17 +234,17 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	describedClaim := func(description string) (store.ClaimRequest, store.ClaimResult) {
 		t.Helper()
-		r := redisClaim()
+		r := labtest.NewClaim()
 		r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
 		r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
 		r.Lease, r.Label, r.Description = 30*time.Second, "pay", description
-		return r, redisMustClaim(t, st, r, store.Claimed)
+		return r, labtest.WantClaim(t, st, r, store.Claimed)
 	}
 	claim := func() (store.ClaimRequest, store.ClaimResult) { return describedClaim("") }
 	wants := func(what string, r store.ClaimRequest, want string) {
 		t.Helper()
 		b, err := client.Get(t.Context(), labtest.RedisKey(prefix, r.ID)).Bytes()
-		redisWant(t, "get", err, nil)
+		labtest.Want(t, "get", err, nil)
 		if got := hex.EncodeToString(b); got != want {
 			t.Errorf("%s is\n%s, want\n%s", what, got, want)
 		}
@@ -256,17 +256,17 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 
 	r, granted := claim()
 	wants("a claim", r, redisGoldenClaimed)
-	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
+	labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
 	wants("its completion", r, completed("23", granted.Fence)+"00ff41")
 
 	r, granted = claim()
-	redisWant(t, "complete", redisComplete(t, st, r, "\x00\xffA"), nil)
+	labtest.Want(t, "complete", redisComplete(t, st, r, "\x00\xffA"), nil)
 	wants("a completion that does not know its claim", r, completed("23", granted.Fence)+"00ff41")
 
 	r, granted = claim()
 	redisWaits(t, st, r)
 	wants("a watched claim", r, "22"+redisGoldenWho+redisGoldenTimes+"00000001"+fence(granted.Fence, 8)+redisNumber(0)+"03706179")
-	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
+	labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
 	wants("its completion", r, completed("23", granted.Fence)+"00ff41")
 
 	for known, what := range map[bool]string{true: "a described completion", false: "one that does not know its claim"} {
@@ -276,29 +276,29 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 		if !known {
 			done.Description, done.Attempt = "", 0
 		}
-		redisWant(t, "complete", st.Complete(t.Context(), done), nil)
+		labtest.Want(t, "complete", st.Complete(t.Context(), done), nil)
 		wants(what, r, strings.Replace(completed("23", granted.Fence), "03706179", redisGoldenGET, 1)+"00ff41")
 	}
 
 	r = redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
 	first, err := st.Inspect(t.Context(), r.ID)
-	redisWant(t, "inspect", err, nil)
+	labtest.Want(t, "inspect", err, nil)
 	second := r
 	second.Owner, second.Lease, second.Label = store.NewOwner(), 30*time.Second, "pay"
-	granted = redisMustClaim(t, st, second, store.Claimed)
+	granted = labtest.WantClaim(t, st, second, store.Claimed)
 	if granted.Attempt != 2 || granted.Fence <= first.Fence {
 		t.Errorf("the takeover of fence %d is %+v", first.Fence, granted)
 	}
 	who := hex.EncodeToString(second.Owner[:]) + redisGoldenFingerprint
 	wants("a takeover", second, "22"+who+redisGoldenTimes+"00000002"+fence(granted.Fence, 8)+redisNumber(0)+"03706179")
-	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(second, granted, "\x00\xffA")), nil)
+	labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(second, granted, "\x00\xffA")), nil)
 	claimed := redisNumber((granted.Fence - 999) / 1000)[4:]
 	wants("its completion", second, strings.Replace(completed("24", granted.Fence), redisGoldenWho, who, 1)+"00000002"+claimed+"00ff41")
 
 	r = redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
 	lapsed, err := st.Inspect(t.Context(), r.ID)
-	redisWant(t, "inspect", err, nil)
-	redisWant(t, "resolve", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: time.Hour}), nil)
+	labtest.Want(t, "inspect", err, nil)
+	labtest.Want(t, "resolve", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: time.Hour}), nil)
 	claimed = redisNumber(uint64(lapsed.ClaimedAt.UnixMilli()))[4:]
 	wants("a resolution", r, strings.Replace(completed("26", lapsed.Fence), redisGoldenOwner, strings.Repeat("00", 16), 1)+"00000001"+claimed+"00000000d693a400"+redisNumber(0)+"00ff41")
 }
@@ -312,11 +312,11 @@ func TestRedisWritesGoldenRecordsWithAHorizon(t *testing.T) {
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	claim := func() (store.ClaimRequest, store.ClaimResult) {
 		t.Helper()
-		r := redisClaim()
+		r := labtest.NewClaim()
 		r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
 		r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
 		r.Lease, r.Policy = 30*time.Second, redisGoldenPolicy
-		return r, redisMustClaim(t, st, r, store.Claimed)
+		return r, labtest.WantClaim(t, st, r, store.Claimed)
 	}
 	wants := func(what string, r store.ClaimRequest, record string, lasts, payloadLasts time.Duration) {
 		t.Helper()
@@ -329,7 +329,7 @@ func TestRedisWritesGoldenRecordsWithAHorizon(t *testing.T) {
 		} {
 			got, err := client.Get(t.Context(), c.key).Result()
 			if c.lasts == 0 {
-				redisWant(t, what+": get what should not be there", err, redis.Nil)
+				labtest.Want(t, what+": get what should not be there", err, redis.Nil)
 				continue
 			}
 			if err != nil || got != c.want {
@@ -346,28 +346,28 @@ func TestRedisWritesGoldenRecordsWithAHorizon(t *testing.T) {
 
 	r, granted := claim()
 	wants("a claim", r, redisGoldenCareful, 3*time.Hour, 0)
-	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
+	labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
 	wants("its completion", r, golden(redisGoldenSeparate, granted.Fence), 3*time.Hour, time.Hour)
-	redisWant(t, "complete again", st.Complete(t.Context(), redisCompletion(r, granted, "another")), nil)
+	labtest.Want(t, "complete again", st.Complete(t.Context(), redisCompletion(r, granted, "another")), nil)
 	wants("its repetition", r, golden(redisGoldenSeparate, granted.Fence), 3*time.Hour, time.Hour)
 
 	r, granted = claim()
 	redisWaits(t, st, r)
-	redisWant(t, "complete", redisComplete(t, st, r, "\x00\xffA"), nil)
+	labtest.Want(t, "complete", redisComplete(t, st, r, "\x00\xffA"), nil)
 	wants("a completion that does not know its claim", r, golden(redisGoldenSeparate, granted.Fence), 3*time.Hour, time.Hour)
 
 	r, granted = claim()
 	brief := redisCompletion(r, granted, "\x00\xffA")
 	brief.Horizon = 0
-	redisWant(t, "complete", st.Complete(t.Context(), brief), nil)
+	labtest.Want(t, "complete", st.Complete(t.Context(), brief), nil)
 	wants("a completion without a horizon", r, strings.Replace(golden(redisGoldenSeparate, granted.Fence), "c3706179"+redisGoldenHorizon, "4370617900ff41", 1), time.Hour, 0)
 
-	r = redisClaim()
+	r = labtest.NewClaim()
 	r.Lease, r.Label = 30*time.Second, "pay"
-	granted = redisMustClaim(t, st, r, store.Claimed)
+	granted = labtest.WantClaim(t, st, r, store.Claimed)
 	longer := redisCompletion(r, granted, "\x00\xffA")
 	longer.Horizon = 2 * time.Hour
-	redisWant(t, "complete", st.Complete(t.Context(), longer), nil)
+	labtest.Want(t, "complete", st.Complete(t.Context(), longer), nil)
 	who := hex.EncodeToString(r.Owner[:]) + hex.EncodeToString(r.Fingerprint[:])
 	record := strings.Replace(golden(redisGoldenSeparate, granted.Fence), "c3706179", "83706179", 1)
 	wants("a completion with a horizon that its claim had not", r, strings.Replace(record, redisGoldenWho, who, 1), 3*time.Hour, time.Hour)
@@ -386,10 +386,10 @@ func TestRedisWritesGoldenRecordsWithAHorizon(t *testing.T) {
 	} {
 		r = redisGolden(t, client, prefix, c.record, c.age)
 		lapsed, err := st.Inspect(t.Context(), r.ID)
-		redisWant(t, "inspect", err, nil)
-		redisWant(t, "resolve", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: c.retention}), nil)
+		labtest.Want(t, "inspect", err, nil)
+		labtest.Want(t, "resolve", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: c.retention}), nil)
 		b, err := client.Get(t.Context(), labtest.RedisKey(prefix, r.ID)).Bytes()
-		redisWant(t, "get", err, nil)
+		labtest.Want(t, "get", err, nil)
 		got := hex.EncodeToString(b)
 		resolved := "26" + strings.Repeat("00", 16) + redisGoldenFingerprint + redisNumber(lapsed.Fence)[2:] + "000000d693a400" + "00000003" + c.label +
 			"00000001" + redisNumber(uint64(lapsed.ClaimedAt.UnixMilli()))[4:] + c.retentionAsked
@@ -399,7 +399,7 @@ func TestRedisWritesGoldenRecordsWithAHorizon(t *testing.T) {
 		}
 		wants("a resolution "+c.name, r, got, c.lasts, c.retention)
 		shown, err := st.Inspect(t.Context(), r.ID)
-		redisWant(t, "inspect", err, nil)
+		labtest.Want(t, "inspect", err, nil)
 		if string(shown.Payload) != "\x00\xffA" || shown.Policy != lapsed.Policy || !shown.Resolved {
 			t.Errorf("a resolution %s is shown as %+v", c.name, shown)
 		}
@@ -418,6 +418,6 @@ func redisNumber(n uint64) string {
 func redisHex(tb testing.TB, digits string) []byte {
 	tb.Helper()
 	b, err := hex.DecodeString(digits)
-	redisWant(tb, "hexadecimal", err, nil)
+	labtest.Want(tb, "hexadecimal", err, nil)
 	return b
 }

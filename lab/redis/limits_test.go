@@ -21,26 +21,26 @@ func TestRedisWithFullMemoryCompletesRunningAttempts(t *testing.T) {
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		client := labtest.RedisClient(t, flavor.Start(t, "maxmemory-policy=noeviction").Addr())
 		st := labtest.RedisStore(t, client, repriseredis.Config{})
-		done, running, released := redisClaim(), redisClaim(), redisClaim()
+		done, running, released := labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim()
 		for _, r := range []store.ClaimRequest{done, running, released} {
-			redisMustClaim(t, st, r, store.Claimed)
+			labtest.WantClaim(t, st, r, store.Claimed)
 		}
-		redisWant(t, "complete", redisComplete(t, st, done, "answer"), nil)
-		redisWant(t, "limit the memory", client.ConfigSet(t.Context(), "maxmemory", "1mb").Err(), nil)
+		labtest.Want(t, "complete", redisComplete(t, st, done, "answer"), nil)
+		labtest.Want(t, "limit the memory", client.ConfigSet(t.Context(), "maxmemory", "1mb").Err(), nil)
 
-		_, err := st.Claim(t.Context(), redisClaim())
-		redisWant(t, "claim of a new key", err, store.ErrFull)
-		redisMustClaim(t, st, done, store.Completed)
+		_, err := st.Claim(t.Context(), labtest.NewClaim())
+		labtest.Want(t, "claim of a new key", err, store.ErrFull)
+		labtest.WantClaim(t, st, done, store.Completed)
 		statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: running.Lease}})
 		if err != nil || statuses[0] != store.Renewed {
 			t.Errorf("renew: %v, %v; want renewed", statuses, err)
 		}
 		answer := strings.Repeat("a", 100_000)
-		redisWant(t, "complete", redisComplete(t, st, running, answer), nil)
-		if got := redisMustClaim(t, st, running, store.Completed); string(got.Payload) != answer {
+		labtest.Want(t, "complete", redisComplete(t, st, running, answer), nil)
+		if got := labtest.WantClaim(t, st, running, store.Completed); string(got.Payload) != answer {
 			t.Errorf("replayed %d bytes, want %d", len(got.Payload), len(answer))
 		}
-		redisWant(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
+		labtest.Want(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
 	})
 }
 
@@ -53,7 +53,7 @@ func TestRedisEvictionIsFoundBeforeItForgets(t *testing.T) {
 			server := servers.Redis.Start(t, "maxmemory-policy="+policy, "maxmemory=3mb", "appendonly=yes", "appendfsync=no")
 			client := labtest.RedisClient(t, server.Addr())
 			_, err := repriseredis.Open(t.Context(), client, repriseredis.Config{Prefix: labtest.ServicePrefix})
-			redisWant(t, "open", err, want)
+			labtest.Want(t, "open", err, want)
 			lost := redisForgotten(t, labtest.RedisStore(t, client, repriseredis.Config{}))
 			if (lost > 0) != (want != nil) {
 				t.Errorf("%d of 200 live claims forgotten, and open returns %v", lost, err)
@@ -68,12 +68,12 @@ func redisForgotten(t *testing.T, st *repriseredis.Store) (lost int) {
 	t.Helper()
 	claims := make([]store.ClaimRequest, 200)
 	for i := range claims {
-		claims[i] = redisClaim()
-		redisMustClaim(t, st, claims[i], store.Claimed)
+		claims[i] = labtest.NewClaim()
+		labtest.WantClaim(t, st, claims[i], store.Claimed)
 	}
 	body := strings.Repeat("f", 20_000)
 	for range 400 {
-		r := redisClaim()
+		r := labtest.NewClaim()
 		if _, err := st.Claim(t.Context(), r); errors.Is(err, store.ErrFull) {
 			break
 		}
@@ -99,7 +99,7 @@ func TestRedisScriptFlushIsNotNoticed(t *testing.T) {
 			}
 			store := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
 			labtest.Eventually(t, "the replica confirms", func() bool {
-				_, err := store.Claim(t.Context(), redisClaim())
+				_, err := store.Claim(t.Context(), labtest.NewClaim())
 				return err == nil
 			})
 			var left, flushes atomic.Int64
@@ -130,7 +130,7 @@ func TestRedisScriptFlushIsNotNoticed(t *testing.T) {
 // replays.
 func redisRunOnce(t *testing.T, st store.Store) {
 	t.Helper()
-	r := redisClaim()
+	r := labtest.NewClaim()
 	if got, err := st.Claim(t.Context(), r); err != nil || got.Outcome != store.Claimed {
 		t.Errorf("claim: %v, %v", got.Outcome, err)
 	}
@@ -153,8 +153,8 @@ func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		pair := flavor.StartReplicated(t, 1)
 		client := labtest.RedisClient(t, pair.Primary.Addr())
-		r := redisClaim()
-		redisMustClaim(t, labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1)}), r, store.Claimed)
+		r := labtest.NewClaim()
+		labtest.WantClaim(t, labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1)}), r, store.Claimed)
 		st := labtest.RedisStore(t, client, repriseredis.Config{})
 
 		demote := func(args ...string) {
@@ -166,19 +166,19 @@ func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 		pair.Promote(t, pair.Replicas[0])
 		host, port, _ := strings.Cut(pair.Replicas[0].Addr(), ":")
 		demote(host, port)
-		_, err := st.Claim(t.Context(), redisClaim())
-		redisWant(t, "claim", err, store.ErrUnavailable)
-		redisWant(t, "complete", redisComplete(t, st, r, "answer"), store.ErrUnavailable)
+		_, err := st.Claim(t.Context(), labtest.NewClaim())
+		labtest.Want(t, "claim", err, store.ErrUnavailable)
+		labtest.Want(t, "complete", redisComplete(t, st, r, "answer"), store.ErrUnavailable)
 		_, err = st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
-		redisWant(t, "renew", err, store.ErrUnavailable)
-		redisWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), store.ErrUnavailable)
+		labtest.Want(t, "renew", err, store.ErrUnavailable)
+		labtest.Want(t, "release", st.Release(t.Context(), r.ID, r.Owner), store.ErrUnavailable)
 		findings, err := st.Check(t.Context())
-		redisWant(t, "check", err, nil)
+		labtest.Want(t, "check", err, nil)
 		if len(findings) == 0 || findings[len(findings)-1].Code != "replica" {
 			t.Errorf("findings %v, want one about the replica", findings)
 		}
 
 		demote("NO", "ONE")
-		redisWant(t, "complete after all", redisComplete(t, st, r, "answer"), nil)
+		labtest.Want(t, "complete after all", redisComplete(t, st, r, "answer"), nil)
 	})
 }

@@ -33,16 +33,16 @@ func TestRedisLargeReplaysLeaveRoomForClaims(t *testing.T) {
 	direct := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), c)
 	payload := strings.Repeat("x", 1<<20)
 	for i := range large {
-		large[i] = redisClaim()
-		redisMustClaim(t, direct, large[i], store.Claimed)
-		redisWant(t, "complete", redisComplete(t, direct, large[i], payload), nil)
+		large[i] = labtest.NewClaim()
+		labtest.WantClaim(t, direct, large[i], store.Claimed)
+		labtest.Want(t, "complete", redisComplete(t, direct, large[i], payload), nil)
 	}
 	proxy := servers.StartProxy(t, server.Addr())
 	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, ReadTimeout: time.Minute}) // the link is slow
 	defer client.Close()
 	st := labtest.RedisStore(t, client, c)
 	for range 20 { // connections, and scripts
-		redisMustClaim(t, st, redisClaim(), store.Claimed)
+		labtest.WantClaim(t, st, labtest.NewClaim(), store.Claimed)
 	}
 	proxy.Share(redisLinkWidth)
 
@@ -60,8 +60,8 @@ func TestRedisLargeReplaysLeaveRoomForClaims(t *testing.T) {
 	}
 	var calling sync.WaitGroup
 	for _, replay := range large {
-		calling.Go(func() { call(func() store.ClaimRequest { return redisRival(replay) }, store.Completed, &replays) })
-		calling.Go(func() { call(redisClaim, store.Claimed, &claims) })
+		calling.Go(func() { call(func() store.ClaimRequest { return labtest.Rival(replay) }, store.Completed, &replays) })
+		calling.Go(func() { call(labtest.NewClaim, store.Claimed, &claims) })
 	}
 	calling.Wait()
 	if t.Logf("%d claims beside %d replays", claims.Load(), replays.Load()); claims.Load() < 2*replays.Load() {

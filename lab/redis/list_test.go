@@ -24,7 +24,7 @@ func redisPut(tb testing.TB, client redis.UniversalClient, prefix, record string
 			pipe.Set(tb.Context(), labtest.RedisKey(prefix, id), record, time.Hour)
 		}
 		_, err := pipe.Exec(tb.Context())
-		redisWant(tb, "fill", err, nil)
+		labtest.Want(tb, "fill", err, nil)
 	}
 }
 
@@ -33,7 +33,7 @@ func redisPages(tb testing.TB, store *repriseredis.Store, q store.Query, each ..
 	tb.Helper()
 	for {
 		page, err := store.List(tb.Context(), q)
-		redisWant(tb, "list", err, nil)
+		labtest.Want(tb, "list", err, nil)
 		if len(page.Records) > q.Limit {
 			tb.Fatalf("%d records in a page of at most %d", len(page.Records), q.Limit)
 		}
@@ -60,9 +60,9 @@ func TestRedisTheLapsedOneIsFoundAmongMany(t *testing.T) {
 	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	redisPut(t, client, labtest.ServicePrefix, string(redisHex(t, redisGoldenCompleted)), completed)
 	lapsed := redisGolden(t, client, labtest.ServicePrefix, redisGoldenClaimed, time.Minute)
-	running := redisClaim()
+	running := labtest.NewClaim()
 	running.Lease, running.Label = time.Hour, "pay"
-	redisMustClaim(t, st, running, store.Claimed)
+	labtest.WantClaim(t, st, running, store.Claimed)
 
 	scanned := 0
 	begun := time.Now()
@@ -98,7 +98,7 @@ func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	persisted := func(record string) store.ClaimRequest {
 		r := redisGolden(t, client, prefix, record, 0)
-		redisWant(t, "persist", client.Persist(t.Context(), labtest.RedisKey(prefix, r.ID)).Err(), nil)
+		labtest.Want(t, "persist", client.Persist(t.Context(), labtest.RedisKey(prefix, r.ID)).Err(), nil)
 		return r
 	}
 	attempt, completed := persisted(redisGoldenClaimed), persisted(redisGoldenCompleted)
@@ -107,11 +107,11 @@ func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 		t.Fatalf("the unreadable records are %+v, want the attempt", found)
 	}
 	_, err := st.Claim(t.Context(), attempt)
-	redisWant(t, "claim", err, store.ErrCorrupt)
+	labtest.Want(t, "claim", err, store.ErrCorrupt)
 	forget := store.Resolution{State: store.StateUnreadable, Fence: found[0].Fence, Forget: true}
-	redisWant(t, "forget", st.Resolve(t.Context(), attempt.ID, forget), nil)
-	redisMustClaim(t, st, attempt, store.Claimed)
-	if got := redisMustClaim(t, st, redisRival(completed), store.Completed); string(got.Payload) != "\x00\xffA" {
+	labtest.Want(t, "forget", st.Resolve(t.Context(), attempt.ID, forget), nil)
+	labtest.WantClaim(t, st, attempt, store.Claimed)
+	if got := labtest.WantClaim(t, st, labtest.Rival(completed), store.Completed); string(got.Payload) != "\x00\xffA" {
 		t.Errorf("a completed record that persists replays %q", got.Payload)
 	}
 }

@@ -52,7 +52,7 @@ func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level reprisere
 	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
 	var fits, longer store.ClaimRequest
 	labtest.Eventually(t, "the replica confirms", func() bool {
-		fits, longer = redisClaim(), redisClaim()
+		fits, longer = labtest.NewClaim(), labtest.NewClaim()
 		_, err := st.Claim(t.Context(), fits)
 		return err == nil
 	})
@@ -63,7 +63,7 @@ func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level reprisere
 	check := func() (found string) {
 		t.Helper()
 		findings, err := st.Check(t.Context())
-		redisWant(t, "check", err, nil)
+		labtest.Want(t, "check", err, nil)
 		for _, f := range findings {
 			if found += f.Code + " " + f.Severity.String(); !strings.Contains(f.Detail, name) {
 				t.Errorf("the finding does not name %s: %s", name, f.Detail)
@@ -72,7 +72,7 @@ func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level reprisere
 		return found
 	}
 
-	redisWant(t, "set the limit", client.ConfigSet(t.Context(), name, limit).Err(), nil)
+	labtest.Want(t, "set the limit", client.ConfigSet(t.Context(), name, limit).Err(), nil)
 	if found := check(); found != "payload-limit warning" {
 		t.Errorf("found %q", found)
 	}
@@ -82,18 +82,18 @@ func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level reprisere
 	}
 	completes(fits, strings.Repeat("a", passes))
 	answer := strings.Repeat("b", refused)
-	redisWant(t, "complete above the limit", redisComplete(t, st, longer, answer), store.ErrFull)
-	redisMustClaim(t, st, redisRival(longer), store.InProgress)
-	if got := redisMustClaim(t, st, fits, store.Completed); len(got.Payload) != passes {
+	labtest.Want(t, "complete above the limit", redisComplete(t, st, longer, answer), store.ErrFull)
+	labtest.WantClaim(t, st, labtest.Rival(longer), store.InProgress)
+	if got := labtest.WantClaim(t, st, fits, store.Completed); len(got.Payload) != passes {
 		t.Errorf("replayed %d bytes, want %d", len(got.Payload), passes)
 	}
 
-	redisWant(t, "raise the limit", client.ConfigSet(t.Context(), name, raised).Err(), nil)
+	labtest.Want(t, "raise the limit", client.ConfigSet(t.Context(), name, raised).Err(), nil)
 	if found := check(); found != "" {
 		t.Errorf("found %q above a raised limit", found)
 	}
 	completes(longer, answer)
-	if got := redisMustClaim(t, st, longer, store.Completed); string(got.Payload) != answer {
+	if got := labtest.WantClaim(t, st, longer, store.Completed); string(got.Payload) != answer {
 		t.Errorf("replayed %d bytes, want %d", len(got.Payload), refused)
 	}
 }
@@ -109,7 +109,6 @@ func TestRedisALimitThatIsNotShownIsUnknown(t *testing.T) {
 	if err != nil || len(findings) > 0 {
 		t.Errorf("found %v, %v; want none", findings, err)
 	}
-	r := redisClaim()
-	redisMustClaim(t, st, r, store.Claimed)
-	redisWant(t, "complete", redisComplete(t, st, r, strings.Repeat("a", 2<<20)), store.ErrUnknown)
+	r := labtest.Claimed(t, st)
+	labtest.Want(t, "complete", redisComplete(t, st, r, strings.Repeat("a", 2<<20)), store.ErrUnknown)
 }

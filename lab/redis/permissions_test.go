@@ -20,7 +20,7 @@ import (
 func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 	tb.Helper()
 	page, err := os.ReadFile("../../docs/operate/redis.md")
-	redisWant(tb, "read the documentation", err, nil)
+	labtest.Want(tb, "read the documentation", err, nil)
 	_, section, _ := strings.Cut(string(page), "## Permissions")
 	section, _, _ = strings.Cut(section, "\n## ")
 	line := regexp.MustCompile(`ACL SETUSER \S+ (.*)`).FindStringSubmatch(section)
@@ -92,10 +92,10 @@ func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 					var err error
 					user.config.Prefix = labtest.ServicePrefix
 					st, err = repriseredis.Open(t.Context(), client, user.config)
-					redisWant(t, "open", err, nil)
+					labtest.Want(t, "open", err, nil)
 					t.Cleanup(func() { _ = st.Close() })
 					findings, err := st.Check(t.Context())
-					redisWant(t, "check", err, nil)
+					labtest.Want(t, "check", err, nil)
 					var codes []string
 					for _, f := range findings {
 						codes = append(codes, f.Code)
@@ -104,12 +104,11 @@ func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 						t.Errorf("findings %q, want %q", got, user.findings)
 					}
 					_, err = st.List(t.Context(), store.Query{Limit: 10})
-					redisWant(t, "list", err, nil)
+					labtest.Want(t, "list", err, nil)
 				}
 				redisRunOnce(t, st)
-				r := redisClaim()
-				redisMustClaim(t, st, r, store.Claimed)
-				redisWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
+				r := labtest.Claimed(t, st)
+				labtest.Want(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
 				_, stop, err := st.Watch(t.Context(), r.ID)
 				if err == nil {
 					stop()
@@ -182,8 +181,7 @@ func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 				t.Parallel()
 				server := flavor.Start(t)
 				st := labtest.RedisStore(t, redisUser(t, server, "app", rules...), repriseredis.Config{})
-				r := redisClaim()
-				redisMustClaim(t, st, r, store.Claimed)
+				r := labtest.Claimed(t, st)
 				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.takes...)...)
 				redisAdmin(t, server, "CLIENT", "KILL", "USER", "app")
 				labtest.Eventually(t, "a completion is refused as misconfigured", func() bool {
@@ -195,7 +193,7 @@ func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 				})
 				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
 				labtest.Eventually(t, "it is completed", func() bool { return redisComplete(t, st, r, "answer") == nil })
-				redisMustClaim(t, st, redisRival(r), store.Completed)
+				labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 			})
 		}
 	})
@@ -224,8 +222,8 @@ func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 		for range 20 {
 			redisRunOnce(t, st)
 		}
-		_, stop, err := st.Watch(t.Context(), redisClaim().ID)
-		redisWant(t, "watch", err, nil)
+		_, stop, err := st.Watch(t.Context(), labtest.NewClaim().ID)
+		labtest.Want(t, "watch", err, nil)
 		stop()
 	})
 }

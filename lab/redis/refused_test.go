@@ -40,7 +40,7 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	}{
 		{"claim", "", 0, func(r claim) error { return claimed(r, store.Claimed) }, "SET"},
 		{"claim again", redisGoldenClaimed, time.Second, func(r claim) error { return claimed(r, store.Claimed) }, "SET"},
-		{"take over", redisGoldenClaimed, time.Minute, func(r claim) error { return claimed(redisRival(r), store.Claimed) }, "SET"},
+		{"take over", redisGoldenClaimed, time.Minute, func(r claim) error { return claimed(labtest.Rival(r), store.Claimed) }, "SET"},
 		{"renew", redisGoldenClaimed, time.Second, renew, "SET"},
 		{"complete", redisGoldenClaimed, time.Second, func(r claim) error { return redisComplete(t, b, r, "answer") }, "SET"},
 		{"complete as claimed", redisGoldenClaimed, time.Second, func(r claim) error {
@@ -88,21 +88,21 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	b.at(time.Second)
 	r := b.put(t, redisGoldenClaimed, redisSpan)
 	b.refuse("SET")
-	redisMustClaim(t, b, redisRival(r), store.InProgress)
+	labtest.WantClaim(t, b, labtest.Rival(r), store.InProgress)
 	b.refuse("")
 
 	// A record that is unreadable for now is not taken for a broken one, which may be
 	// forgotten.
 	r = b.put(t, redisGoldenCompleted, redisSpan)
 	b.refuse("GET")
-	redisWant(t, "forget", b.Resolve(t.Context(), r.ID, store.Resolution{State: store.StateUnreadable, Fence: 1, Forget: true}), store.ErrUnknown)
+	labtest.Want(t, "forget", b.Resolve(t.Context(), r.ID, store.Resolution{State: store.StateUnreadable, Fence: 1, Forget: true}), store.ErrUnknown)
 	b.refuse("")
-	redisMustClaim(t, b, r, store.Completed)
+	labtest.WantClaim(t, b, r, store.Completed)
 
 	// Who cannot read the expiry of a record shows none of it.
 	r = b.put(t, redisGoldenCompleted, redisSpan)
-	list := redisClaim()
-	redisWant(t, "put a list", b.client.RPush(t.Context(), labtest.RedisKey(b.prefix, list.ID), "x").Err(), nil)
+	list := labtest.NewClaim()
+	labtest.Want(t, "put a list", b.client.RPush(t.Context(), labtest.RedisKey(b.prefix, list.ID), "x").Err(), nil)
 	b.refuse("PEXPIRETIME")
 	for _, id := range []store.ID{r.ID, list.ID} {
 		if shown, err := b.Inspect(t.Context(), id); err == nil {
@@ -117,9 +117,9 @@ func TestRedisOnlyAWaiterMarksAnAttempt(t *testing.T) {
 	b := newRedisBench(t)
 	b.at(time.Second)
 	for flags := range 4 {
-		r := redisRival(b.put(t, redisGoldenClaimed, redisSpan))
+		r := labtest.Rival(b.put(t, redisGoldenClaimed, redisSpan))
 		r.Takeover, r.Waiting = flags&1 != 0, flags&2 != 0
-		redisMustClaim(t, b, r, store.InProgress)
+		labtest.WantClaim(t, b, r, store.InProgress)
 		want := byte(0x21)
 		if r.Waiting {
 			want = 0x22

@@ -104,7 +104,7 @@ func (b *redisBench) refuse(command string) { b.clock.refused.Store(command) }
 // The key expires at the end of this millisecond after the epoch.
 func (b *redisBench) put(t *testing.T, record string, expires int64) store.ClaimRequest {
 	t.Helper()
-	r := redisClaim()
+	r := labtest.NewClaim()
 	r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
 	r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
 	r.Waiting = true // so that the script decides
@@ -112,6 +112,6 @@ func (b *redisBench) put(t *testing.T, record string, expires int64) store.Claim
 		return r
 	}
 	key := labtest.RedisKey(b.prefix, r.ID)
-	redisWant(t, "put a record", b.client.Do(t.Context(), "set", key, redisHex(t, record), "pxat", redisEpoch+expires).Err(), nil)
+	labtest.Want(t, "put a record", b.client.Do(t.Context(), "set", key, redisHex(t, record), "pxat", redisEpoch+expires).Err(), nil)
 	return r
 }

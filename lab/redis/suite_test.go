@@ -94,7 +94,7 @@ func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how s
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context())
 	record, err := client.Get(ctx, key).Bytes()
-	redisWant(tb, "read the record", err, nil)
+	labtest.Want(tb, "read the record", err, nil)
 	switch how {
 	case storetest.UnknownVersion:
 		record[0] += 16
@@ -103,11 +103,11 @@ func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how s
 	case storetest.Truncated:
 		record = record[:len(record)-1]
 	case storetest.WrongType:
-		redisWant(tb, "delete the record", client.Del(ctx, key).Err(), nil)
-		redisWant(tb, "put a list there", client.RPush(ctx, key, strings.Repeat("x", 100)).Err(), nil)
+		labtest.Want(tb, "delete the record", client.Del(ctx, key).Err(), nil)
+		labtest.Want(tb, "put a list there", client.RPush(ctx, key, strings.Repeat("x", 100)).Err(), nil)
 		return
 	default:
 		tb.Skipf("no way to make a record %s", how)
 	}
-	redisWant(tb, "write the record", client.Set(ctx, key, record, redis.KeepTTL).Err(), nil)
+	labtest.Want(tb, "write the record", client.Set(ctx, key, record, redis.KeepTTL).Err(), nil)
 }

@@ -51,7 +51,7 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	st, again := labtest.RedisStore(t, connect(), config), labtest.RedisStore(t, connect(), config)
 	next := func() store.ClaimRequest {
 		for {
-			r := redisClaim()
+			r := labtest.NewClaim()
 			if len(here) == 0 || here[0](labtest.RedisKey(prefix, r.ID)) {
 				return r
 			}
@@ -82,9 +82,9 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 
 	renewal := []store.RenewRequest{{ID: before.ID, Owner: before.Owner, Lease: before.Lease}}
 	_, err := st.Renew(t.Context(), renewal)
-	redisWant(t, "renew", err, store.ErrNotReplicated)
-	redisWant(t, "complete", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
-	redisWant(t, "complete again", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
+	labtest.Want(t, "renew", err, store.ErrNotReplicated)
+	labtest.Want(t, "complete", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
+	labtest.Want(t, "complete again", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
 	for range tries { // an executed call returns and needs no confirmation, also in a batch of those that do
 		r := next()
 		trying.Go(func() { redisTry(t, st, r, &confirmed) })
@@ -133,15 +133,14 @@ func TestRedisFsyncedNeedsWaitAOF(t *testing.T) {
 		server := flavor.Start(t, "appendonly=yes", "appendfsync=always")
 		st := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{Durability: repriseredis.Fsynced(0)})
 		if !server.Version().AtLeast(7, 2) {
-			_, err := st.Claim(t.Context(), redisClaim())
-			redisWant(t, "claim on a server without WAITAOF", err, store.ErrNotReplicated)
+			_, err := st.Claim(t.Context(), labtest.NewClaim())
+			labtest.Want(t, "claim on a server without WAITAOF", err, store.ErrNotReplicated)
 			t.Skipf("the server is %v: that Fsynced confirms is shown on 7.2 or newer", server.Version())
 		}
-		r := redisClaim()
-		redisMustClaim(t, st, r, store.Claimed)
-		redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
-		redisWant(t, "switch the file off", labtest.RedisClient(t, server.Addr()).ConfigSet(t.Context(), "appendonly", "no").Err(), nil)
-		_, err := st.Claim(t.Context(), redisClaim())
-		redisWant(t, "claim without a file", err, store.ErrNotReplicated)
+		r := labtest.Claimed(t, st)
+		labtest.Want(t, "complete", redisComplete(t, st, r, "answer"), nil)
+		labtest.Want(t, "switch the file off", labtest.RedisClient(t, server.Addr()).ConfigSet(t.Context(), "appendonly", "no").Err(), nil)
+		_, err := st.Claim(t.Context(), labtest.NewClaim())
+		labtest.Want(t, "claim without a file", err, store.ErrNotReplicated)
 	})
 }

@@ -41,22 +41,22 @@ func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 			return st.Complete(t.Context(), redisCompletion(r, granted, "answer"))
 		}, 1},
 		{"claim again and complete watched", true, func(r store.ClaimRequest, _ store.ClaimResult) error {
-			again := redisMustClaim(t, st, r, store.Claimed)
+			again := labtest.WantClaim(t, st, r, store.Claimed)
 			return st.Complete(t.Context(), redisCompletion(r, again, "answer"))
 		}, 1},
 		{"release watched", true, func(r store.ClaimRequest, _ store.ClaimResult) error {
 			return st.Release(t.Context(), r.ID, r.Owner)
 		}, 1},
 	} {
-		r := redisClaim()
-		granted := redisMustClaim(t, st, r, store.Claimed)
+		r := labtest.NewClaim()
+		granted := labtest.WantClaim(t, st, r, store.Claimed)
 		if c.watched {
 			for range 3 {
 				redisWaits(t, st, r)
 			}
 		}
 		before := published()
-		redisWant(t, c.name, c.end(r, granted), nil)
+		labtest.Want(t, c.name, c.end(r, granted), nil)
 		if n := published() - before; n != c.want {
 			t.Errorf("%s publishes %d times, want %d", c.name, n, c.want)
 		}
@@ -66,10 +66,10 @@ func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 	for _, resolution := range []store.Resolution{{Forget: true}, {Payload: []byte("answer"), Retention: time.Hour}} {
 		r := redisGolden(t, client, labtest.ServicePrefix, redisGoldenClaimed, time.Minute)
 		lapsed, err := st.Inspect(t.Context(), r.ID)
-		redisWant(t, "inspect", err, nil)
+		labtest.Want(t, "inspect", err, nil)
 		resolution.Fence = lapsed.Fence
 		before := published()
-		redisWant(t, "resolve", st.Resolve(t.Context(), r.ID, resolution), nil)
+		labtest.Want(t, "resolve", st.Resolve(t.Context(), r.ID, resolution), nil)
 		if n := published() - before; n != 1 {
 			t.Errorf("%+v publishes %d times, want once", resolution, n)
 		}
@@ -81,8 +81,7 @@ func TestRedisWaitersWriteOnce(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
 	st := labtest.RedisStore(t, client, repriseredis.Config{})
-	r := redisClaim()
-	redisMustClaim(t, st, r, store.Claimed)
+	r := labtest.Claimed(t, st)
 	before := redisWritten(t, client)
 	for range 10 {
 		redisWaits(t, st, r)

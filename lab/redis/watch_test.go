@@ -20,7 +20,7 @@ func redisWatch(tb testing.TB, st *repriseredis.Store, id store.ID) (changed <-c
 	labtest.Eventually(tb, "a watch", func() (granted bool) {
 		var err error
 		if changed, stop, err = st.Watch(tb.Context(), id); err != nil {
-			redisWant(tb, "watch", err, store.ErrUnavailable)
+			labtest.Want(tb, "watch", err, store.ErrUnavailable)
 		}
 		return err == nil
 	})
@@ -45,14 +45,13 @@ func TestRedisWatchersReadAfterALostConnection(t *testing.T) {
 	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
 	st := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
 	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
-	r := redisClaim()
-	redisMustClaim(t, st, r, store.Claimed)
+	r := labtest.Claimed(t, st)
 	changed, stop := redisWatch(t, st, r.ID)
 	defer stop()
 	redisWaits(t, witness, r)
 	proxy.Cut()
 	redisHears(t, "lost connection", changed)
-	redisWant(t, "complete", redisComplete(t, witness, r, "answer"), nil)
+	labtest.Want(t, "complete", redisComplete(t, witness, r, "answer"), nil)
 	redisHears(t, "complete", changed)
 }
 
@@ -60,18 +59,18 @@ func TestRedisWatchersReadAfterALostConnection(t *testing.T) {
 // test is not parallel: no other store has a listener while it looks.
 func TestRedisCloseEndsEveryWatch(t *testing.T) {
 	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
-	changed, stop := redisWatch(t, st, redisClaim().ID)
+	changed, stop := redisWatch(t, st, labtest.NewClaim().ID)
 	if !redisListens() {
 		t.Fatal("no goroutine of a listener is there, so the test shows nothing")
 	}
-	redisWant(t, "close", st.Close(), nil)
+	labtest.Want(t, "close", st.Close(), nil)
 	if redisListens() {
 		t.Error("a goroutine of the listener is left")
 	}
 	redisHears(t, "close", changed)
 	stop()
-	_, _, err := st.Watch(t.Context(), redisClaim().ID)
-	redisWant(t, "watch after close", err, store.ErrClosed)
+	_, _, err := st.Watch(t.Context(), labtest.NewClaim().ID)
+	labtest.Want(t, "watch after close", err, store.ErrClosed)
 }
 
 // redisListens reports whether a goroutine of any listener runs.
