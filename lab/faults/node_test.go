@@ -169,8 +169,8 @@ func (n *node) kill() {
 	_ = n.stdin.Close()
 }
 
-// terminate drains the process, and returns its exit code.
-func (n *node) terminate() int {
+// terminate drains the process.
+func (n *node) terminate() {
 	n.signal(syscall.SIGTERM)
 	select {
 	case <-n.exited:
@@ -178,7 +178,6 @@ func (n *node) terminate() int {
 		n.kill()
 	}
 	_ = n.stdin.Close()
-	return n.cmd.ProcessState.ExitCode()
 }
 
 // lastWords returns the end of the log.
