@@ -18,18 +18,6 @@ func newClaim() store.ClaimRequest {
 	return r
 }
 
-func complete(t *testing.T, s store.Store, r store.ClaimRequest, payload string) error {
-	t.Helper()
-	return s.Complete(t.Context(), store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: r.Retention}, Fingerprint: r.Fingerprint})
-}
-
-func mustComplete(t *testing.T, s store.Store, r store.ClaimRequest, payload string) {
-	t.Helper()
-	if err := complete(t, s, r, payload); err != nil {
-		t.Fatalf("complete: %v", err)
-	}
-}
-
 // The clock of the server jumps. The promises of the docs are by that clock: a lease that
 // a jump ends is lost, and its owner cannot complete; one that a jump prolongs keeps
 // others out.
@@ -62,12 +50,12 @@ func TestClockOfTheServerJumps(t *testing.T) {
 			if taken.Attempt != 2 || taken.Fence <= held.Fence {
 				t.Errorf("taken over as attempt %d with the fence %d, after %d", taken.Attempt, taken.Fence, held.Fence)
 			}
-			if err := complete(t, st, first, "first"); !errors.Is(err, store.ErrLeaseLost) {
+			if err := labtest.Complete(t, st, first, "first"); !errors.Is(err, store.ErrLeaseLost) {
 				t.Errorf("the former owner completed: %v", err)
 			}
 			clock.Step(t, -time.Hour)
 			labtest.WantClaim(t, st, labtest.Rival(first), store.InProgress)
-			mustComplete(t, st, second, "second")
+			labtest.Must(t, labtest.Complete(t, st, second, "second"))
 			if got := labtest.WantClaim(t, st, labtest.Rival(first), store.Completed); string(got.Payload) != "second" {
 				t.Errorf("replayed %q", got.Payload)
 			}

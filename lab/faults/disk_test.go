@@ -37,7 +37,7 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 			st, disk := open(t)
 			done, running := newClaim(), newClaim()
 			labtest.WantClaim(t, st, done, store.Claimed)
-			mustComplete(t, st, done, "answer")
+			labtest.Must(t, labtest.Complete(t, st, done, "answer"))
 			labtest.WantClaim(t, st, running, store.Claimed)
 
 			disk.Fill(t)
@@ -49,7 +49,7 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 				r := newClaim()
 				got, err := st.Claim(t.Context(), r)
 				if err == nil && got.Outcome == store.Claimed {
-					err = complete(t, st, r, answer)
+					err = labtest.Complete(t, st, r, answer)
 				}
 				if err == nil {
 					finished++
@@ -61,11 +61,11 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 				}
 			}
 			labtest.WantClaim(t, st, labtest.Rival(done), store.Completed)
-			whileFull := complete(t, st, running, answer)
+			whileFull := labtest.Complete(t, st, running, answer)
 			disk.Free(t)
 			var err error
 			for time.Now().Before(deadline) {
-				if err = complete(t, st, running, answer); err == nil {
+				if err = labtest.Complete(t, st, running, answer); err == nil {
 					break
 				}
 				sleepFor(20 * time.Millisecond)
