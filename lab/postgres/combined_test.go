@@ -32,40 +32,6 @@ func pgTogether(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// TestPostgresCombines: the claims and completions of many callers take far fewer round
-// trips than calls, and none of them when combining is off.
-func TestPostgresCombines(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	for _, off := range []bool{false, true} {
-		statements := &pgStatements{}
-		f := pgSetup(t, server, labtest.MaxConns(8), statements.option)
-		f.Config.NoCombining = off
-		st := f.Leased(t)
-		const rounds = 5
-		before := statements.count()
-		for range rounds {
-			pgTogether(manyCallers, func(int) {
-				r := labtest.NewClaim()
-				if got := labtest.WantClaim(t, st, r, store.Claimed); got.Attempt != 1 || got.Fence == 0 || got.Remaining <= r.Lease-time.Second || got.Remaining > r.Lease {
-					t.Errorf("claim answered %+v", got)
-				}
-				labtest.Must(t, labtest.Complete(t, st, r, pgBody))
-				if got := labtest.WantClaim(t, st, labtest.Rival(r), store.Completed); string(got.Payload) != pgBody {
-					t.Errorf("replayed %q", got.Payload)
-				}
-				pgWantValidity(t, st, r)
-			})
-		}
-		const calls = 4 * rounds * manyCallers // a look before a claim that then creates is one more
-		sent := statements.count() - before
-		t.Logf("combining off %t: %d calls, %d statements", off, calls, sent)
-		if off && sent < calls || !off && sent > calls*3/4 {
-			t.Errorf("combining off %t: %d calls took %d statements", off, calls, sent)
-		}
-	}
-}
-
 // TestPostgresCombinedOutcomes: in a batch each call gets the same outcome as alone: new,
 // in progress, completed, of another request, lapsed, taken over, repeated by its owner,
 // with a payload too large for a batch, and damaged.
