@@ -39,7 +39,13 @@ func TestPostgresOpens(t *testing.T) {
 		_, err = constructor(reprisepg.Config{Schema: "a b"})
 		labtest.Want(t, name+" with a bad name", err, store.ErrInvalid)
 	}
-	labtest.Want(t, "MigrateSQL of nothing", reprisepg.MigrateSQL(t.Context(), nil, c), store.ErrInvalid)
+	unopened, err := reprisepg.New(pool, c)
+	labtest.Must(t, err)
+	_, err = unopened.Claim(t.Context(), labtest.NewClaim())
+	labtest.Want(t, "claim without a schema", err, store.ErrMisconfigured)
+	if remedy := "Migrate, or apply what "; !strings.Contains(err.Error(), remedy) || !log.contains("run Migrate") {
+		t.Errorf("neither the log nor the error of a claim may leave it out to migrate: %v", err)
+	}
 	labtest.Want(t, "MigrateSQL with a bad name", reprisepg.MigrateSQL(t.Context(), db, reprisepg.Config{Schema: "a b"}), store.ErrInvalid)
 	labtest.Must(t, reprisepg.MigrateSQL(t.Context(), db, c))
 	for name, constructor := range open {
@@ -53,7 +59,7 @@ func TestPostgresOpens(t *testing.T) {
 		t.Errorf("%d connections are still out", n)
 	}
 
-	_, err := reprisepg.Open(t.Context(), labtest.NewPool(t, server.URL(), labtest.MaxConns(1)), c)
+	_, err = reprisepg.Open(t.Context(), labtest.NewPool(t, server.URL(), labtest.MaxConns(1)), c)
 	labtest.Must(t, err)
 
 	ended, cancel := context.WithCancel(t.Context())
