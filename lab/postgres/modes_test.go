@@ -47,38 +47,23 @@ func pgLeasedLife(t *testing.T, st *reprisepg.Store) {
 	defer cancel()
 	first := labtest.NewClaim()
 	first.Lease = 50 * time.Millisecond
-	granted := labtest.WantClaim(t, st, first, store.Claimed)
+	labtest.WantClaim(t, st, first, store.Claimed)
 	second := labtest.Rival(first)
 	second.Lease = time.Minute
-	for pgMustNotFail(t, st, second).Outcome == store.InProgress {
+	var got store.ClaimResult
+	for got.Outcome != store.Claimed {
 		pgPass(5 * time.Millisecond)
+		got = pgMustNotFail(t, st, second)
 	}
-	got := labtest.WantClaim(t, st, second, store.Claimed)
-	if got.Attempt != 2 || got.Fence <= granted.Fence {
-		t.Errorf("takeover: attempt %d with fence %d after fence %d, want attempt 2 and a higher fence", got.Attempt, got.Fence, granted.Fence)
-	}
-	other := labtest.Rival(first)
-	other.Fingerprint[0]++
-	labtest.WantClaim(t, st, other, store.Mismatch)
 	statuses, err := st.Renew(ctx, []store.RenewRequest{
 		{ID: first.ID, Owner: first.Owner, Lease: time.Minute}, {ID: second.ID, Owner: second.Owner, Lease: time.Minute},
 	})
-	labtest.Must(t, err)
-	if statuses[0] != store.RenewLost || statuses[1] != store.Renewed {
-		t.Errorf("renew answered %v, want lost and renewed", statuses)
+	if err != nil || got.Attempt != 2 || statuses[0] != store.RenewLost || statuses[1] != store.Renewed {
+		t.Errorf("taken over as %+v, renewed %v, %v; want attempt 2, lost and renewed", got, statuses, err)
 	}
 	labtest.Want(t, "complete of the first", labtest.Complete(t, st, first, "stale"), store.ErrLeaseLost)
-	const payload = "\x00\\x27'\xff answer"
-	labtest.Must(t, labtest.Complete(t, st, second, payload))
-	labtest.Must(t, labtest.Complete(t, st, second, "another"))
-	if got := labtest.WantClaim(t, st, labtest.Rival(first), store.Completed); string(got.Payload) != payload {
-		t.Errorf("replayed %q, want %q", got.Payload, payload)
-	}
-	pgWantValidity(t, st, first)
-	record, err := st.Inspect(ctx, first.ID)
-	if err != nil || record.State != store.StateCompleted || string(record.Payload) != payload {
-		t.Errorf("inspect: %+v, %v", record, err)
-	}
+	labtest.Must(t, labtest.Complete(t, st, second, pgBinary))
+	pgWantReplay(t, st, second, pgBinary)
 	released := labtest.Claimed(t, st)
 	labtest.Must(t, st.Release(ctx, released.ID, released.Owner))
 	if list, err := st.List(ctx, store.Query{Limit: 10}); err != nil || len(list.Records) != 1 {
@@ -89,51 +74,47 @@ func pgLeasedLife(t *testing.T, st *reprisepg.Store) {
 	}
 }
 
-// pgTransactionalLife takes two attempts of the transactional store through every
-// statement, with effects.
+// pgBinary is a payload that is easily mistaken for a text.
+const pgBinary = "\x00\\x27'\xff answer"
+
+// pgTransactionalLife takes attempts of the transactional store through every statement,
+// with effects.
 func pgTransactionalLife(t *testing.T, f *pgFixture, st *labtest.TxStore) {
 	t.Helper()
-	effect := "INSERT INTO " + f.name("effects") + " VALUES ($1)"
 	kept, undone, released := labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim()
 	for i, r := range []store.ClaimRequest{kept, undone, released} {
 		labtest.WantClaim(t, st, r, store.Claimed)
-		labtest.WantClaim(t, st, labtest.Rival(r), store.InProgress)
-		if _, err := pgTx(t, st, r).Exec(t.Context(), effect, i); err != nil {
-			t.Fatal(err)
-		}
+		pgExec(t, pgTx(t, st, r), f.insertion(), i)
 	}
-	const payload = "\x00\\x27'\xff answer"
-	labtest.Must(t, labtest.Complete(t, st, kept, payload))
-	ctx, cancel := pgCall(t)
-	defer cancel()
-	labtest.Must(t, st.Discard(ctx, labtest.Completion(undone, "refused")))
-	labtest.Must(t, st.Release(ctx, released.ID, released.Owner))
-
-	if got := labtest.WantClaim(t, st, labtest.Rival(kept), store.Completed); string(got.Payload) != payload {
-		t.Errorf("replayed %q, want %q", got.Payload, payload)
-	}
-	if got := labtest.WantClaim(t, st, labtest.Rival(undone), store.Completed); string(got.Payload) != "refused" {
-		t.Errorf("replayed %q, want %q", got.Payload, "refused")
-	}
-	pgWantValidity(t, st, kept)
+	labtest.Must(t, labtest.Complete(t, st, kept, pgBinary))
+	labtest.Must(t, st.Discard(t.Context(), labtest.Completion(undone, "refused")))
+	labtest.Must(t, st.Release(t.Context(), released.ID, released.Owner))
+	pgWantReplay(t, st, kept, pgBinary)
+	pgWantReplay(t, st, undone, "refused")
 	again := labtest.Rival(released)
 	labtest.WantClaim(t, st, again, store.Claimed)
-	labtest.Must(t, st.Release(ctx, again.ID, again.Owner))
+	labtest.Must(t, st.Release(t.Context(), again.ID, again.Owner))
 	if got := pgValue[string](t, f.Pool, "SELECT coalesce(string_agg(n::text, ','), '') FROM "+f.name("effects"), pgx.QueryExecModeExec); got != "0" {
 		t.Errorf("effects %q are left, want those of attempt 0 alone", got)
 	}
 }
 
-// pgWantValidity demands that a record that was completed just now is valid for its
-// retention.
-func pgWantValidity(tb testing.TB, st store.Inspector, completed store.ClaimRequest) {
+// pgWantReplay demands that a record that was completed just now is replayed, and valid
+// for its retention.
+func pgWantReplay(tb testing.TB, st interface {
+	store.Store
+	store.Inspector
+}, completed store.ClaimRequest, payload string,
+) {
 	tb.Helper()
+	if got := labtest.WantClaim(tb, st, labtest.Rival(completed), store.Completed); string(got.Payload) != payload {
+		tb.Errorf("replayed %q, want %q", got.Payload, payload)
+	}
 	ctx, cancel := pgCall(tb)
 	defer cancel()
 	record, err := st.Inspect(ctx, completed.ID)
-	labtest.Must(tb, err)
-	if got := record.Validity; got <= completed.Retention-10*time.Second || got > completed.Retention {
-		tb.Errorf("the validity is %v of a retention of %v", got, completed.Retention)
+	if got := record.Validity; err != nil || string(record.Payload) != payload || got <= completed.Retention-10*time.Second || got > completed.Retention {
+		tb.Errorf("inspect shows %+v, %v, of a retention of %v", record, err, completed.Retention)
 	}
 }
 
