@@ -69,7 +69,7 @@ type CallReply struct {
 }
 
 // AdmitCall decides about one unary call, as [Guard.Admit] does about a request. Skip,
-// Select, Fingerprint and Describe see it as a POST to the path of the procedure, without
+// Fingerprint and Describe see it as a POST to the path of the procedure, without
 // a Content-Type; a safe one is a GET. So are health checks, reflection and channelz,
 // which have to work where a key is required.
 func (g *Guard) AdmitCall(ctx context.Context, c Call, scope func() (string, error)) CallAdmission {
@@ -91,7 +91,7 @@ var errStream = errors.New("reprise: a streaming call came with a key; only unar
 // required, and its messages are not asked for one.
 func (g *Guard) PassStream(ctx context.Context, c Call) Field {
 	req := c.request()
-	g, concerned, err := g.concerns(ctx, &req)
+	concerned, err := g.concerns(ctx, &req)
 	if err != nil {
 		g.report(ctx, reprise.Event{Kind: EventPanic, Err: withoutKey(err, "")})
 		return Field{}

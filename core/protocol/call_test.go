@@ -265,20 +265,20 @@ func (awayStore) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, 
 	return store.ClaimResult{}, store.ErrUnavailable
 }
 
-// A Select that panics runs the stream unmarked, and the observer hears of it.
-func TestStreamWhosePolicyIsNotChosen(t *testing.T) {
+// A Skip that panics runs the stream unmarked, and the observer hears of it.
+func TestStreamWhoseSkipPanics(t *testing.T) {
 	t.Parallel()
 	var events []string
 	observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e.Name()) })
 	for name, c := range map[string]struct {
-		choose func(context.Context, *Request) *Guard
-		mark   Field
-		kind   string
+		skip func(context.Context, *Request) bool
+		mark Field
+		kind string
 	}{
-		"chosen": {func(context.Context, *Request) *Guard { return nil }, Field{Name: "Idempotency-Status", Value: "unprotected"}, "unprotected"},
-		"panics": {func(context.Context, *Request) *Guard { panic("bug") }, Field{}, "panic"},
+		"no":     {func(context.Context, *Request) bool { return false }, Field{Name: "Idempotency-Status", Value: "unprotected"}, "unprotected"},
+		"panics": {func(context.Context, *Request) bool { panic("bug") }, Field{}, "panic"},
 	} {
-		g := callGuard(t, Config{Select: c.choose}, observer)
+		g := callGuard(t, Config{Skip: c.skip}, observer)
 		events = nil
 		if mark := g.PassStream(t.Context(), callOf("k", "")); mark != c.mark || !slices.Equal(events, []string{c.kind}) {
 			t.Errorf("%s: %v, %v", name, mark, events)
@@ -292,17 +292,15 @@ func TestStreamThatThePolicyDoesNotConcern(t *testing.T) {
 	safe, health := callOf("k", ""), callOf("k", "")
 	safe.Safe, health.Procedure = true, "/grpc.health.v1.Health/Watch"
 	skip := func(_ context.Context, r *Request) bool { return r.Path == "/orders.v1.Orders/Create" }
-	other := callGuard(t, Config{Skip: skip}, nil)
 	for name, c := range map[string]struct {
 		cfg  Config
 		call Call
 	}{
-		"skipped":            {Config{Skip: skip}, callOf("k", "")},
-		"of another method":  {Config{Methods: []string{"PUT"}}, callOf("k", "")},
-		"safe":               {Config{}, safe},
-		"a health check":     {Config{}, health},
-		"whose Skip panics":  {Config{Skip: func(context.Context, *Request) bool { panic("a bug") }}, callOf("k", "")},
-		"skipped by another": {Config{Select: func(context.Context, *Request) *Guard { return other }}, callOf("k", "")},
+		"skipped":           {Config{Skip: skip}, callOf("k", "")},
+		"of another method": {Config{Methods: []string{"PUT"}}, callOf("k", "")},
+		"safe":              {Config{}, safe},
+		"a health check":    {Config{}, health},
+		"whose Skip panics": {Config{Skip: func(context.Context, *Request) bool { panic("a bug") }}, callOf("k", "")},
 	} {
 		unprotected := 0
 		g := callGuard(t, c.cfg, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {

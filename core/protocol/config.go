@@ -18,12 +18,6 @@ type Config struct {
 	// they use an engine that exists.
 	Engine reprise.Config
 
-	// Select, if not nil, may return another guard for a request, such as one for its
-	// route, its tenant or its API version (see [Guard.With]); nil keeps this guard. It
-	// is called for every request, before anything else, and must not read the body. The
-	// other guard's own Select is not called.
-	Select func(ctx context.Context, r *Request) *Guard
-
 	// Skip, if not nil, returns true for requests to which the policy does not apply. They
 	// pass through untouched, with a key or without. It is called for every request of a
 	// keyed method, and must not read the body.

@@ -111,10 +111,9 @@ type dependent struct {
 // defaults filled in, except the Retention and the Fingerprint.Func that follow from
 // [KeyContent], which do not outlive another Key.
 //
-// It is how routes, tenants or API versions get their own policies; [Config.Select]
-// chooses between guards by the request. The new guard counts its own Stats. Make guards
-// when the service starts, not for each request. Config.Engine is unset, and must stay
-// so, because the engine is shared. The error is that of [New].
+// It is how routes, tenants or API versions get their own policies. The new guard counts
+// its own Stats. Make guards when the service starts, not for each request. Config.Engine
+// is unset, and must stay so, because the engine is shared. The error is that of [New].
 func (g *Guard) With(change func(*Config)) (*Guard, error) {
 	cfg := g.cfg.clone()
 	cfg.Retention, cfg.Fingerprint.Func = g.given.retention, g.given.digest

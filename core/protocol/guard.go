@@ -80,7 +80,7 @@ type Admission struct {
 //
 // A function of the policy that panics refuses the request with 500 internal-error.
 func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, error)) Admission {
-	g, concerned, err := g.concerns(ctx, &req)
+	concerned, err := g.concerns(ctx, &req)
 	switch {
 	case err != nil:
 		return g.refuse(ctx, &req, CodeInternalError, withoutKey(err, ""))
@@ -91,24 +91,16 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	}
 }
 
-// concerns returns the guard for a request, and reports whether its policy concerns the
-// request. The guard is never nil: with an error, it is the one whose function panicked.
-func (g *Guard) concerns(ctx context.Context, req *Request) (chosen *Guard, concerned bool, err error) {
-	if g.cfg.Select != nil {
-		other, err := g.choose(ctx, *req)
-		if err != nil {
-			return g, false, err
-		}
-		g = other
-	}
+// concerns reports whether the policy concerns a request.
+func (g *Guard) concerns(ctx context.Context, req *Request) (bool, error) {
 	if !slices.Contains(g.cfg.Methods, req.Method) {
-		return g, false, nil
+		return false, nil
 	}
 	if g.cfg.Skip != nil {
 		skip, err := g.skips(ctx, *req)
-		return g, err == nil && !skip, err
+		return err == nil && !skip, err
 	}
-	return g, true, nil
+	return true, nil
 }
 
 // admit decides about a request whose method is keyed. Each one that has a key, or that

@@ -29,7 +29,7 @@ func (g *Guard) within(ctx context.Context, req *Request, body []byte, principal
 		if x.guard == g {
 			return same, nil
 		}
-		return false, fmt.Errorf("reprise: %s is inside of %s, and one policy must decide about a request: protect each route by one guard, or choose between them by Config.Select", g.label(), x.guard.label())
+		return false, fmt.Errorf("reprise: %s is inside of %s, and one policy must decide about a request: protect each route by one guard", g.label(), x.guard.label())
 	case same && ctx.Err() == nil && (x == nil || x.attempt.View() != view):
 		return false, fmt.Errorf("reprise: %s is inside of a run of job.Do for the same operation: use one of the two", g.label())
 	default:

@@ -71,17 +71,8 @@ func codeOf(err error, otherwise Code) Code {
 	return otherwise
 }
 
-// choose returns the guard for a request. req is a copy, so that the request of a guard
-// without such a function stays off the heap.
-func (g *Guard) choose(ctx context.Context, req Request) (chosen *Guard, err error) {
-	defer recovered("Config.Select", &err)
-	if other := g.cfg.Select(ctx, &req); other != nil {
-		return other, nil
-	}
-	return g, nil
-}
-
-// skips reports whether the policy does not concern a request.
+// skips reports whether the policy does not concern a request. req is a copy, so that the
+// request of a guard without such a function stays off the heap.
 func (g *Guard) skips(ctx context.Context, req Request) (skip bool, err error) {
 	defer recovered("Config.Skip", &err)
 	return g.cfg.Skip(ctx, &req), nil

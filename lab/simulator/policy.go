@@ -207,7 +207,7 @@ func drawOneService(d dice) service {
 	s = append(s, drawOptions(d, policyFields, 5)...)
 	if d.percent(15) {
 		for _, o := range drawOptions(d, policyFields, 4) {
-			s = append(s, option{"Select version 2: " + o.name, func(s *settings) { s.selected = append(s.selected, o) }})
+			s = append(s, option{"version 2: " + o.name, func(s *settings) { s.selected = append(s.selected, o) }})
 		}
 	}
 	switch n := d.IntN(100); {

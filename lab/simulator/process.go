@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -55,14 +56,6 @@ func (w *world) start(name string, options service) (*process, error) {
 	s := &p.settings
 	s.guard.Engine.Observer = reprise.Observers(s.guard.Engine.Observer, p)
 	var selected, within *protocol.Guard
-	if s.selected != nil {
-		s.guard.Select = func(_ context.Context, r *protocol.Request) *protocol.Guard {
-			if isVersion2(r) {
-				return selected
-			}
-			return nil
-		}
-	}
 	var err error
 	if p.guard, err = protocol.New(&wire{inner, p}, s.guard); err != nil {
 		return nil, err
@@ -70,11 +63,7 @@ func (w *world) start(name string, options service) (*process, error) {
 	p.outer = policyOf(p.guard)
 	p.selected = p.outer
 	if s.selected != nil {
-		selected, err = p.guard.With(func(c *protocol.Config) {
-			c.Select = nil
-			apply(c, s.selected...)
-		})
-		if err != nil {
+		if selected, err = p.guard.With(func(c *protocol.Config) { apply(c, s.selected...) }); err != nil {
 			return nil, err
 		}
 		p.selected = policyOf(selected)
@@ -88,10 +77,21 @@ func (w *world) start(name string, options service) (*process, error) {
 		}
 		p.inner, p.handler = policyOf(within), reprisehttp.Middleware(within, scope)(p.handler)
 	}
-	if s.twice {
-		p.handler = reprisehttp.Middleware(p.guard, scope)(p.handler)
+	around := func(g *protocol.Guard) http.Handler {
+		handler := p.handler
+		if s.twice {
+			handler = reprisehttp.Middleware(g, scope)(handler)
+		}
+		return reprisehttp.Middleware(g, scope)(handler)
 	}
-	p.handler = reprisehttp.Middleware(p.guard, scope)(p.handler)
+	first, second := around(p.guard), around(cmp.Or(selected, p.guard))
+	p.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get(versionField) == "2" {
+			second.ServeHTTP(w, r)
+			return
+		}
+		first.ServeHTTP(w, r)
+	})
 	return p, nil
 }
 

@@ -88,7 +88,6 @@ func TestEveryFieldIsDrawn(t *testing.T) {
 	drawn := []string{
 		"Announce.PolicyURL", "Describe", "Fingerprint.Omit", "Problems.Base",
 		"Offload.Blobs", "Offload.ReadOnly", "Offload.MaxBody", "Offload.MaxSpool", "Offload.Dir", "Offload.Timeout",
-		"Select",            // drawService: a policy for version 2
 		"Seal.OtherSecrets", // basePolicy
 		"Engine.Log",        // likewise: nothing
 		"Transactional",     // which needs a database: lab/faults, lab/lincheck

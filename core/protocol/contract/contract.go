@@ -42,7 +42,7 @@ type Policy struct {
 	Methods      []string
 	Required     bool
 	Endpoint     string // part of the identity of a key; may be empty
-	Selective    bool   // Config.Select or Config.Skip may exempt requests from this policy
+	Selective    bool   // Config.Skip may exempt requests from this policy
 
 	// Requests that count as the same.
 	Fingerprint        string   // the end of the sentence "A retry must have …", as Markdown
@@ -93,7 +93,7 @@ func Of(g *protocol.Guard) Policy {
 	c := g.Config()
 	p := Policy{
 		Name: c.Name, Header: c.Key.Headers()[0], Aliases: c.Key.Headers()[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
-		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Select != nil || c.Skip != nil,
+		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Skip != nil,
 		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers, FingerprintOmit: c.Fingerprint.Omit,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
 		Transactional: c.Transactional,

@@ -38,7 +38,7 @@ var contracts = map[string]protocol.Config{
 	"content":    {Key: protocol.KeyContent(5 * time.Minute), Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/sent_at"}}},
 	"own-errors": {
 		Endpoint: "orders", MaxAttempts: 3, Oversize: protocol.Unavailable, FailOpen: true, Limits: protocol.Limits{Key: 4096}, Retention: time.Hour,
-		Select: func(context.Context, *protocol.Request) *protocol.Guard { return nil },
+		Skip: func(context.Context, *protocol.Request) bool { return false },
 		Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
 			return map[bool]protocol.Decision{true: protocol.ReleaseKey, false: protocol.ByPreset}[e.Status >= 400]
 		}},

@@ -51,7 +51,7 @@ func (p *Policy) requests(say sayer) {
 		say("* %s requests may have a key. Without one a request runs each time it arrives.", escaped(joined(p.Methods)))
 	}
 	if p.Selective {
-		say("  Some requests have another policy, or none.")
+		say("  Some requests are exempt.")
 	}
 	if len(p.Aliases) > 0 {
 		say("* The key is also accepted as %s. Send one of these fields only.", codes(p.Aliases))
