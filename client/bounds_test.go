@@ -64,7 +64,7 @@ func TestLongestWaitsAreNotInThePast(t *testing.T) {
 	transport := newTransport(t, &fake{}, Config{Delay: forever, MaxDelay: forever, MaxElapsed: forever, MaxRetryAfter: forever, Budget: Budget{Off: true}})
 	body := requestBody{again: func() (io.ReadCloser, error) { return http.NoBody, nil }}
 	for range 100 {
-		s := transport.newSchedule(Bounds{transport.config.MaxAttempts, transport.config.MaxElapsed})
+		s := transport.newSchedule()
 		for n := range 9 {
 			if wait, err := s.next(t.Context(), verdict{after: longestRetryAfter}, &body); err != nil || wait < longestRetryAfter {
 				t.Fatalf("wait %d is %s, %v", n+1, wait, err)

@@ -8,28 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
 )
-
-func TestNegativeBoundsRefuseTheCall(t *testing.T) {
-	t.Parallel()
-	for _, b := range []Bounds{{MaxAttempts: -1}, {MaxElapsed: -1}} {
-		base, body := always(status(201)), &closing{Reader: strings.NewReader("order")}
-		err := fails(t, newTransport(t, base, Config{}), post(WithBounds(t.Context(), b), t, body))
-		if !NotSent(err) || !contains(err.Error(), "Bounds.Max") || base.attempts() != 0 || body.times() == 0 {
-			t.Errorf("%+v: %d attempts, %v", b, base.attempts(), err)
-		}
-		get := post(WithBounds(t.Context(), b), t, nil)
-		get.Method = http.MethodGet
-		if err := fails(t, newTransport(t, base, Config{Methods: []string{"POST", "GET"}}), get); base.attempts() != 0 || !contains(err.Error(), "Bounds.Max") {
-			t.Errorf("%+v: %d attempts of GET, %v", b, base.attempts(), err)
-		}
-	}
-}
 
 // The caller's rule sees the response or the error, and the decision of the others, and
 // may read the problem.

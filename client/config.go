@@ -138,16 +138,18 @@ func (c Config) complete() (Config, error) {
 	if c.NewKey == nil {
 		c.NewKey = NewKey
 	}
-	b, err := Bounds{c.MaxAttempts, c.MaxElapsed}.within(Bounds{defaultMaxAttempts, defaultMaxElapsed})
-	if err != nil {
-		return c, fmt.Errorf("repriseclient: Config.%w", err)
+	if c.MaxAttempts < 0 {
+		return c, fmt.Errorf("repriseclient: Config.MaxAttempts is %d, want at least 1", c.MaxAttempts)
 	}
-	c.MaxAttempts, c.MaxElapsed = b.MaxAttempts, b.MaxElapsed
+	if c.MaxAttempts == 0 {
+		c.MaxAttempts = defaultMaxAttempts
+	}
 	for _, d := range []struct {
 		field     string
 		value     *time.Duration
 		otherwise time.Duration
 	}{
+		{"MaxElapsed", &c.MaxElapsed, defaultMaxElapsed},
 		{"AttemptTimeout", &c.AttemptTimeout, 0},
 		{"Delay", &c.Delay, defaultDelay},
 		{"MaxDelay", &c.MaxDelay, max(defaultMaxDelay, c.Delay)},

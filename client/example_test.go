@@ -135,30 +135,6 @@ func ExampleUnknownOutcomeError() {
 	// <nil>
 }
 
-// A call in front of a user waits for less time than those of a job.
-func ExampleWithBounds() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
-	defer server.Close()
-	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{Delay: time.Millisecond})
-	if err != nil {
-		panic(err)
-	}
-	ctx := repriseclient.WithBounds(context.Background(), repriseclient.Bounds{MaxAttempts: 2, MaxElapsed: 3 * time.Second})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("12 EUR"))
-	if err != nil {
-		panic(err)
-	}
-	resp, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
-		panic(err)
-	}
-	defer resp.Body.Close()
-	fmt.Println(repriseclient.OutcomeOf(resp), "after", repriseclient.Attempts(resp), "attempts")
-	// Output: gave-up after 2 attempts
-}
-
 func ExampleNotSent() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close() // refuses connections from now on

@@ -24,9 +24,8 @@ func NewKey() string {
 type contextKey struct{ name string }
 
 var (
-	keyOfContext    = &contextKey{"key"}
-	callOfContext   = &contextKey{"call"}
-	boundsOfContext = &contextKey{"bounds"}
+	keyOfContext  = &contextKey{"key"}
+	callOfContext = &contextKey{"call"}
 )
 
 // WithKey returns a context whose keyed call carries key.

@@ -105,12 +105,7 @@ func (t *Transport) unkeyed(req *http.Request) (*http.Response, error) {
 	if _, retried := t.methods[req.Method]; !retried {
 		return t.base.RoundTrip(req)
 	}
-	bounds, err := t.boundsOf(req.Context())
-	if err != nil {
-		closeBody(req.Body)
-		return nil, err
-	}
-	r := &run{Transport: t, req: req, ctx: req.Context(), call: &call{replayed: t.service.Replayed}, bounds: bounds, observer: silent{}}
+	r := &run{Transport: t, req: req, ctx: req.Context(), call: &call{replayed: t.service.Replayed}, observer: silent{}}
 	return r.run() //nolint:contextcheck // it is in r
 }
 

@@ -149,15 +149,14 @@ func badRequest(err error) bool {
 // schedule plans the attempts of one call within its bounds.
 type schedule struct {
 	transport *Transport
-	bounds    Bounds
 	began     time.Time
 	counted   int // attempts, except those that found the operation in progress
 	jitter    backoff.ExponentialBackOff
 }
 
-func (t *Transport) newSchedule(b Bounds) *schedule {
+func (t *Transport) newSchedule() *schedule {
 	return &schedule{
-		transport: t, bounds: b, began: time.Now(),
+		transport: t, began: time.Now(),
 		// Full jitter: with a factor of 1 a wait is anything up to twice the interval.
 		jitter: backoff.ExponentialBackOff{
 			InitialInterval: t.config.Delay / 2, RandomizationFactor: 1, Multiplier: 2, MaxInterval: t.config.MaxDelay / 2,
@@ -185,7 +184,7 @@ func (s *schedule) next(ctx context.Context, v verdict, body *requestBody) (time
 	if !v.running {
 		s.counted++
 	}
-	if s.counted >= s.bounds.MaxAttempts || s.bounds.MaxAttempts == 1 || v.after > c.MaxRetryAfter {
+	if s.counted >= c.MaxAttempts || c.MaxAttempts == 1 || v.after > c.MaxRetryAfter {
 		return 0, errBounds
 	}
 	wait := s.jitter.NextBackOff()
@@ -194,7 +193,7 @@ func (s *schedule) next(ctx context.Context, v verdict, body *requestBody) (time
 	}
 	wait = max(wait, v.after+min(wait, v.after/4)) // clients that got the same Retry-After must not return together
 	at := time.Now().Add(wait)
-	if at.Sub(s.began) > s.bounds.MaxElapsed {
+	if at.Sub(s.began) > c.MaxElapsed {
 		return 0, errBounds
 	}
 	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {

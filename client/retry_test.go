@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -166,7 +165,6 @@ func TestAttemptsAndElapsedTimeAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		config   Config
-		bounds   Bounds // of the call
 		answer   func() (*http.Response, error)
 		timeout  time.Duration
 		attempts [2]int        // at least and at most
@@ -185,22 +183,12 @@ func TestAttemptsAndElapsedTimeAreBounded(t *testing.T) {
 		"Retry-After, past elapsed": {config: Config{MaxElapsed: 10 * time.Second}, answer: status(503, "Retry-After", "11"), attempts: [2]int{1, 1}},
 		"the retry budget":          {config: Config{Budget: Budget{Burst: 2}}, answer: status(503), attempts: [2]int{3, 3}, longest: time.Second},
 		"no retry budget":           {config: Config{Budget: Budget{Off: true}}, answer: status(503), attempts: [2]int{10, 10}, longest: time.Minute},
-
-		"fewer attempts of a call": {bounds: Bounds{MaxAttempts: 2}, answer: status(503), attempts: [2]int{2, 2}, longest: time.Minute},
-		"more attempts of a call":  {bounds: Bounds{MaxAttempts: 5}, config: Config{MaxAttempts: 1}, answer: status(503), attempts: [2]int{5, 5}, longest: time.Minute},
-		"one attempt of a call":    {bounds: Bounds{MaxAttempts: 1}, answer: problem(409, CodeInProgress), attempts: [2]int{1, 1}},
-		"a shorter time of a call": {bounds: Bounds{MaxElapsed: time.Second}, answer: problem(409, CodeInProgress), attempts: [2]int{2, 100}, longest: time.Second},
-		"a longer time of a call": {
-			bounds: Bounds{MaxElapsed: time.Hour}, config: Config{MaxElapsed: time.Second}, answer: problem(409, CodeInProgress), attempts: [2]int{300, 2000}, longest: time.Hour,
-		},
-		"the largest of a call": {
-			bounds: Bounds{MaxAttempts: math.MaxInt, MaxElapsed: math.MaxInt64}, config: Config{Budget: Budget{Burst: 20}}, answer: status(503), attempts: [2]int{21, 21}, longest: time.Hour,
-		},
-		"a call's elapsed":  {bounds: Bounds{MaxAttempts: 2, MaxElapsed: 5 * time.Second}, answer: status(503, "Retry-After", "6"), attempts: [2]int{1, 1}},
-		"not MaxRetryAfter": {bounds: Bounds{MaxElapsed: time.Hour}, answer: status(503, "Retry-After", "31"), attempts: [2]int{1, 1}},
+		"one attempt in progress":   {config: Config{MaxAttempts: 1}, answer: problem(409, CodeInProgress), attempts: [2]int{1, 1}},
+		"elapsed in progress":       {config: Config{MaxElapsed: time.Second}, answer: problem(409, CodeInProgress), attempts: [2]int{2, 100}, longest: time.Second},
+		"an hour in progress":       {config: Config{MaxElapsed: time.Hour}, answer: problem(409, CodeInProgress), attempts: [2]int{300, 2000}, longest: time.Hour},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			ctx := WithBounds(t.Context(), test.bounds)
+			ctx := t.Context()
 			if test.timeout > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, test.timeout)
@@ -259,7 +247,7 @@ func TestWaitsAreFullyJittered(t *testing.T) {
 	bounds := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 4 * time.Second}
 	low, high := make([]time.Duration, len(bounds)), make([]time.Duration, len(bounds))
 	for range 2000 {
-		s := transport.newSchedule(Bounds{transport.config.MaxAttempts, transport.config.MaxElapsed})
+		s := transport.newSchedule()
 		for i := range bounds {
 			wait, err := s.next(t.Context(), verdict{}, &body)
 			if err != nil {
@@ -285,7 +273,7 @@ func TestRetryAfterIsJittered(t *testing.T) {
 	body := requestBody{again: func() (io.ReadCloser, error) { return http.NoBody, nil }}
 	different := make(map[time.Duration]bool)
 	for range 100 {
-		wait, err := transport.newSchedule(Bounds{transport.config.MaxAttempts, transport.config.MaxElapsed}).next(t.Context(), verdict{after: 4 * time.Second}, &body)
+		wait, err := transport.newSchedule().next(t.Context(), verdict{after: 4 * time.Second}, &body)
 		if err != nil || wait < 4*time.Second || wait > 5*time.Second {
 			t.Fatalf("wait %s, %v, want 4 s to 5 s", wait, err)
 		}

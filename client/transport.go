@@ -1,7 +1,6 @@
 package repriseclient
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,15 +76,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.follow(req)
 	}
 	own, key, value, err := t.key(req)
-	bounds, badBounds := t.boundsOf(req.Context())
-	if err = cmp.Or(err, badBounds); err != nil {
+	if err != nil {
 		closeBody(req.Body)
 		return nil, &NotSentError{Err: err}
 	}
 	c := &call{key: own, hash: secret.Hash(t.service.Scope, t.service.Endpoint, key), replayed: t.service.Replayed}
 	began := time.Now()
 	ctx := t.observer.StartCall(req.Context(), CallStart{Method: req.Method, Host: hostOf(req), KeyHash: c.hash})
-	r := &run{Transport: t, req: req, ctx: ctx, call: c, value: value, bounds: bounds, observer: t.observer}
+	r := &run{Transport: t, req: req, ctx: ctx, call: c, value: value, observer: t.observer}
 	if from := callOf(req.Response); from != nil {
 		r.sent = from.open
 	}
@@ -118,7 +116,6 @@ type run struct {
 	ctx      context.Context // of the observer
 	call     *call
 	value    string // of the header; empty: the call has no key
-	bounds   Bounds
 	observer Observer
 	body     requestBody
 
@@ -137,7 +134,7 @@ func (r *run) run() (*http.Response, error) {
 		closeBody(body.first)
 		return nil, r.fail(err)
 	}
-	plan := r.newSchedule(r.bounds)
+	plan := r.newSchedule()
 	for {
 		r.call.attempts++
 		r.call.open = r.sent
