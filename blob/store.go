@@ -20,16 +20,6 @@ type Config struct {
 	// Prefix begins every key, such as "reprise/". Services that share a bucket may share a
 	// prefix; one sweep then serves all of them. The default is none.
 	Prefix string
-
-	// BufferSize is the size of the parts of an upload, in bytes, as in
-	// [blob.WriterOptions]. A driver that reads the parts from the temporary file, as that
-	// of S3 does, needs no memory for them; the one of Google Cloud Storage has a buffer of
-	// this size for each upload. The default is the driver's.
-	BufferSize int
-
-	// MaxConcurrency is how many parts of an upload are sent at once. The default is the
-	// driver's.
-	MaxConcurrency int
 }
 
 // Store is a [protocol.BlobStore] over a bucket. It is safe for concurrent use, and does
@@ -44,11 +34,8 @@ var _ protocol.BlobStore = (*Store)(nil)
 
 // New returns a store over bucket. The error wraps [store.ErrInvalid].
 func New(bucket *blob.Bucket, cfg Config) (*Store, error) {
-	switch {
-	case bucket == nil:
+	if bucket == nil {
 		return nil, fmt.Errorf("%w: New needs a bucket", store.ErrInvalid)
-	case cfg.BufferSize < 0 || cfg.MaxConcurrency < 0:
-		return nil, fmt.Errorf("%w: Config.BufferSize and Config.MaxConcurrency must not be negative", store.ErrInvalid)
 	}
 	var directory os.FileInfo
 	return &Store{bucket: bucket, cfg: cfg, files: bucket.As(&directory)}, nil
@@ -58,9 +45,7 @@ func New(bucket *blob.Bucket, cfg Config) (*Store, error) {
 func (s *Store) Put(ctx context.Context, name string, body *io.SectionReader) error {
 	ctx, cancel := context.WithCancel(ctx) // the way to give up a write
 	defer cancel()
-	options := &blob.WriterOptions{
-		ContentType: "application/octet-stream", BufferSize: s.cfg.BufferSize, MaxConcurrency: s.cfg.MaxConcurrency,
-	}
+	options := &blob.WriterOptions{ContentType: "application/octet-stream"}
 	if !s.mounted() {
 		return errNotMounted
 	}

@@ -327,11 +327,6 @@ func TestNewRejectsInvalidConfig(t *testing.T) {
 	if _, err := New(nil, Config{}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("no bucket: %v", err)
 	}
-	bucket := memblob.OpenBucket(nil)
-	defer bucket.Close()
-	if _, err := New(bucket, Config{BufferSize: -1}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("a negative size: %v", err)
-	}
 }
 
 func TestSourceShowsParts(t *testing.T) {
