@@ -54,8 +54,8 @@ func TestPayloadEndsWithItsRetention(t *testing.T) {
 				mustClaim(t, s, op.claim(), store.Completed)
 				time.Sleep(time.Nanosecond)
 				reach(t, s, op)
-				if got := s.Stats(); got.Records != 1 || got.Bytes != memstore.RecordOverhead {
-					t.Errorf("%d records in %d bytes are left, want one without its payload", got.Records, got.Bytes)
+				if got := s.Usage(); got[0].Used != 1 || got[1].Used != 400 {
+					t.Errorf("%+v are left, want one record without its payload", got)
 				}
 				mustClaim(t, s, op.claim(), store.Expired)
 				time.Sleep(horizon - 1)
@@ -76,10 +76,13 @@ func TestPurgeDeletesNoMoreThanItsLimit(t *testing.T) {
 			}
 		}
 		time.Sleep(retention)
-		for i, c := range []struct{ limit, deleted, left int }{{1, 1, 3}, {2, 2, 1}, {5, 1, 0}, {100_000, 0, 0}} {
+		for i, c := range []struct {
+			limit, deleted int
+			left           int64
+		}{{1, 1, 3}, {2, 2, 1}, {5, 1, 0}, {100_000, 0, 0}} {
 			deleted, err := s.Purge(t.Context(), c.limit)
-			if err != nil || deleted != c.deleted || s.Stats().Records != c.left {
-				t.Fatalf("purge %d of %d deleted %d, %d are left, %v; want %d and %d", i, c.limit, deleted, s.Stats().Records, err, c.deleted, c.left)
+			if err != nil || deleted != c.deleted || s.Usage()[0].Used != c.left {
+				t.Fatalf("purge %d of %d deleted %d, %d are left, %v; want %d and %d", i, c.limit, deleted, s.Usage()[0].Used, err, c.deleted, c.left)
 			}
 		}
 		for _, limit := range []int{-1, 0, 100_001} {

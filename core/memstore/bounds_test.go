@@ -68,7 +68,7 @@ func fill(t *testing.T, s *memstore.Store, scope uint64, payload string) int {
 
 func TestNoScopeFillsTheStore(t *testing.T) {
 	const size = 1000
-	payload := string(make([]byte, size-memstore.RecordOverhead))
+	payload := string(make([]byte, size-400))
 	for name, b := range map[string]memstore.Bounds{"records": {Records: 1000}, "bytes": {Bytes: 1000 * size}} {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func(t *testing.T) {
@@ -82,14 +82,14 @@ func TestNoScopeFillsTheStore(t *testing.T) {
 				if n := fill(t, s, 3, payload); n != 9 {
 					t.Errorf("a third one gets %d of 10, want 9", n)
 				}
-				if got := s.Stats(); got.Records != 999 || got.Bytes != 999*size || got.Scopes != 3 || got.Bounds.Records+int(got.Bounds.Bytes) == 0 {
+				if got := s.Usage(); got[0].Used != 999 || got[1].Used != 999*size || got[0].Limit == 0 || got[1].Limit == 0 {
 					t.Errorf("%+v", got)
 				}
 				time.Sleep(retention)
 				if n := fill(t, s, 2, payload); n != 900 {
 					t.Errorf("holds %d when all others are gone, want 900", n)
 				}
-				if got := s.Stats(); got.Records != 900 || got.Scopes != 1 {
+				if got := s.Usage(); got[0].Used != 900 {
 					t.Errorf("%+v after the retention", got)
 				}
 			})

@@ -28,7 +28,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err != nil {
 		return store.Page{}, err
 	}
-	page := store.Page{Total: int64(s.Stats().Records)}
+	page := store.Page{Total: s.usage.records.Load()}
 	for {
 		last, full := s.appendShard(&page, &q, at)
 		switch {

@@ -8,7 +8,7 @@
 // balancer, and a restart forgets them, so that a key used before the restart is new
 // after it.
 //
-// A store is bounded in records and in bytes (see [Bounds], and [Store.Stats] for its
+// A store is bounded in records and in bytes (see [Bounds], and [Store.Usage] for its
 // usage). It never evicts a live or valid record: when it is full, claims of new keys are
 // refused with [store.ErrFull] until records reach the end of their retention. It starts
 // no goroutine and needs no Close; records past their retention are unseen at once, and
@@ -26,11 +26,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The bounds of a store made by [New], and of a zero field of [Bounds]. With payloads
-// of 1 KiB the bytes hold about 190,000 records, with 256 bytes about 410,000.
+// The bounds of a store made by [New], and of a zero field of [Bounds].
 const (
-	DefaultRecords = 1_000_000
-	DefaultBytes   = 256 << 20
+	defaultRecords = 1_000_000
+	defaultBytes   = 256 << 20
 )
 
 // Bounds limits the size of a store. A claim that would exceed it is refused with
@@ -39,15 +38,15 @@ const (
 // No scope can fill a store: one that is alone gets at most nine tenths of each bound,
 // and in general at most nine times the room that is free.
 type Bounds struct {
-	// Records is how many records the store holds, in any state. The default is 1,000,000
-	// ([DefaultRecords]).
+	// Records is how many records the store holds, in any state. The default is 1,000,000.
 	Records int
 
-	// Bytes is how much memory the records take: their payloads and descriptions, and
-	// [RecordOverhead] for each. The default is 256 MiB ([DefaultBytes]). It is checked
-	// when a key is claimed and never when an attempt completes, because to refuse the
-	// response of an operation that ran would make its retry run again. So the attempts
-	// that were running when the bound was reached may exceed it by their payloads.
+	// Bytes is how much memory the records take: their payloads and descriptions, and 400
+	// bytes for each. The default is 256 MiB, which holds about 190,000 records with
+	// payloads of 1 KiB, and about 410,000 with 256 bytes. It is checked when a key is
+	// claimed and never when an attempt completes, because to refuse the response of an
+	// operation that ran would make its retry run again. So the attempts that were running
+	// when the bound was reached may exceed it by their payloads.
 	//
 	// The process needs more than that: the collector lets the heap grow to about twice the
 	// memory in use before it runs, and returns memory to the system late. Set GOMEMLIMIT
@@ -55,9 +54,9 @@ type Bounds struct {
 	Bytes int64
 }
 
-// RecordOverhead is the size of a record without its payload, in bytes: the record
+// recordOverhead is the size of a record without its payload, in bytes: the record
 // itself, its entries in the index and in the order of expiry, and its scope.
-const RecordOverhead = 400
+const recordOverhead = 400
 
 // Store is a [store.Store] in memory, with the abilities [store.Waiter],
 // [store.Inspector], [store.Purger] and [store.Meter]. It is safe for concurrent
@@ -81,7 +80,7 @@ var (
 
 // New returns an empty store with the default bounds.
 func New() *Store {
-	return build(Bounds{Records: DefaultRecords, Bytes: DefaultBytes})
+	return build(Bounds{Records: defaultRecords, Bytes: defaultBytes})
 }
 
 // NewBounded returns an empty store with the given bounds. It fails with
@@ -94,10 +93,10 @@ func NewBounded(b Bounds) (*Store, error) {
 		return nil, fmt.Errorf("%w: memstore.Bounds.Bytes is %d, want 0 (the default) or more", store.ErrInvalid, b.Bytes)
 	}
 	if b.Records == 0 {
-		b.Records = DefaultRecords
+		b.Records = defaultRecords
 	}
 	if b.Bytes == 0 {
-		b.Bytes = DefaultBytes
+		b.Bytes = defaultBytes
 	}
 	return build(b), nil
 }

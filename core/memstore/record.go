@@ -55,5 +55,5 @@ func (r *record) due() instant {
 
 // size returns the size of the record in bytes.
 func (r *record) size() int64 {
-	return RecordOverhead + int64(len(r.description)+len(r.reason)+len(r.payload))
+	return recordOverhead + int64(len(r.description)+len(r.reason)+len(r.payload))
 }

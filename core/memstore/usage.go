@@ -58,7 +58,7 @@ func (u *usage) add(scope uint64) (*scopeUsage, error) {
 		part.used[scope] = s
 	}
 	s.records++
-	s.bytes.Add(RecordOverhead)
+	s.bytes.Add(recordOverhead)
 	return s, nil
 }
 
@@ -70,7 +70,7 @@ func (u *usage) addRecord() error {
 				store.ErrFull, n, u.bounds.Records, u.bytes.Load(), u.bounds.Bytes)
 		}
 		if u.records.CompareAndSwap(n, n+1) {
-			u.bytes.Add(RecordOverhead)
+			u.bytes.Add(recordOverhead)
 			return nil
 		}
 	}
@@ -101,28 +101,8 @@ func (u *usage) remove(s *scopeUsage, size int64) {
 	}
 }
 
-// Stats are the usage and the bounds of a store.
-type Stats struct {
-	Records int
-	Bytes   int64 // as [Bounds] counts them
-	Scopes  int   // that hold records
-	Bounds  Bounds
-}
-
-// Stats returns the usage of the store. Records past their retention count until a claim
-// or Purge deletes them.
-func (s *Store) Stats() Stats {
-	stats := Stats{Records: int(s.usage.records.Load()), Bytes: s.usage.bytes.Load(), Bounds: s.usage.bounds}
-	for i := range s.usage.scopes {
-		part := &s.usage.scopes[i]
-		part.mu.Lock()
-		stats.Scopes += len(part.used)
-		part.mu.Unlock()
-	}
-	return stats
-}
-
-// Usage implements [store.Meter], with the records and the bytes of [Store.Stats].
+// Usage implements [store.Meter], with the records and their bytes as [Bounds] counts
+// them. Records past their retention count until a claim or Purge deletes them.
 func (s *Store) Usage() []store.Usage {
 	return []store.Usage{
 		{Name: "records", Used: s.usage.records.Load(), Limit: int64(s.usage.bounds.Records)},
