@@ -7,12 +7,8 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// The values that a zero [Config] stands for.
-const (
-	DefaultTable      = sqlstore.DefaultTable
-	DefaultTxTimeout  = sqlstore.DefaultTxTimeout
-	DefaultPurgeEvery = sqlstore.DefaultPurgeEvery
-)
+// DefaultTable is the table of a zero [Config].
+const DefaultTable = sqlstore.DefaultTable
 
 // Config says where the records are. The zero value is the default of every field.
 type Config struct {

@@ -11,12 +11,10 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// The values that a zero [Config] stands for.
+// The schema and the table of a zero [Config].
 const (
-	DefaultSchema     = "public"
-	DefaultTable      = sqlstore.DefaultTable
-	DefaultTxTimeout  = sqlstore.DefaultTxTimeout
-	DefaultPurgeEvery = sqlstore.DefaultPurgeEvery
+	DefaultSchema = "public"
+	DefaultTable  = sqlstore.DefaultTable
 )
 
 // Config says where the records are and how they are reached. The zero value is the

@@ -15,7 +15,7 @@ func TestConfigDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != DefaultTxTimeout || c.PurgeEvery != DefaultPurgeEvery || c.Logger == nil {
+	if c.schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != time.Minute || c.PurgeEvery != time.Minute || c.Logger == nil {
 		t.Errorf("defaults: %+v", c)
 	}
 }

@@ -10,13 +10,11 @@ import (
 	"github.com/reprise-go/reprise/store/internal/prefix"
 )
 
-// DefaultAckTimeout is the default of Config.AckTimeout.
-const DefaultAckTimeout = time.Second
-
 const (
-	maxReplicas   = 64
-	minAckTimeout = 10 * time.Millisecond
-	maxAckTimeout = 10 * time.Second
+	maxReplicas       = 64
+	defaultAckTimeout = time.Second
+	minAckTimeout     = 10 * time.Millisecond
+	maxAckTimeout     = 10 * time.Second
 )
 
 // Config configures a [Store]. Prefix is required, and every other field has a default.
@@ -33,8 +31,8 @@ type Config struct {
 	Durability Durability
 
 	// AckTimeout bounds how long a write waits for the confirmation that Durability asks
-	// for. The default is 1 s ([DefaultAckTimeout]); 10 ms to 10 s, and shorter than the
-	// client's ReadTimeout. A context with an earlier deadline shortens it.
+	// for. The default is 1 s; 10 ms to 10 s, and shorter than the client's ReadTimeout. A
+	// context with an earlier deadline shortens it.
 	AckTimeout time.Duration
 
 	// NoCombining sends every call alone. The default, false, sends concurrent calls

@@ -42,7 +42,7 @@ var (
 // [store.ErrMisconfigured] when the guarantees cannot hold with a client of this type
 // or with these options.
 func New(client redis.UniversalClient, c Config) (*Store, error) {
-	c.AckTimeout = cmp.Or(c.AckTimeout, DefaultAckTimeout)
+	c.AckTimeout = cmp.Or(c.AckTimeout, defaultAckTimeout)
 	o, err := optionsOf(client)
 	if err != nil {
 		return nil, err

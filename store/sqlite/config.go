@@ -8,13 +8,6 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// The values that a zero [Config] stands for.
-const (
-	DefaultTable      = sqlstore.DefaultTable
-	DefaultTxTimeout  = sqlstore.DefaultTxTimeout
-	DefaultPurgeEvery = sqlstore.DefaultPurgeEvery
-)
-
 // Config says where the records are. The zero value is the default of every field.
 type Config struct {
 	// Table is the table of the records; empty means reprise_records. Its index has the same

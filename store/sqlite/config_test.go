@@ -12,7 +12,7 @@ import (
 func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
 	o, err := Config{}.options()
-	if err != nil || o.Table != DefaultTable || o.PurgeEvery != DefaultPurgeEvery || o.Logger == nil {
+	if err != nil || o.Table != "reprise_records" || o.PurgeEvery != time.Minute || o.Logger == nil {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
