@@ -29,16 +29,13 @@ type ClientConfig struct {
 
 	// TracerProvider makes the spans. The default is the global one.
 	TracerProvider trace.TracerProvider
-
-	// NoSpans turns the spans off.
-	NoSpans bool
 }
 
 // Client is a [repriseclient.Observer] that makes a span for each call and counts calls
 // and attempts. Make one with [NewClient]. It is safe for concurrent use.
 type Client struct {
 	name   string
-	tracer trace.Tracer // nil: no spans
+	tracer trace.Tracer
 
 	calls, attempts metric.Int64Counter
 	duration        metric.Float64Histogram
@@ -57,10 +54,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if c.TracerProvider == nil {
 		c.TracerProvider = otel.GetTracerProvider()
 	}
-	o := &Client{name: c.Name}
-	if !c.NoSpans {
-		o.tracer = c.TracerProvider.Tracer(scopeName)
-	}
+	o := &Client{name: c.Name, tracer: c.TracerProvider.Tracer(scopeName)}
 	meter := c.MeterProvider.Meter(scopeName)
 	var errs [3]error
 	o.calls, errs[0] = meter.Int64Counter("reprise.client.calls", metric.WithUnit("{call}"),
@@ -113,9 +107,6 @@ const (
 
 // StartCall implements [repriseclient.Observer].
 func (o *Client) StartCall(ctx context.Context, e repriseclient.CallStart) context.Context {
-	if o.tracer == nil {
-		return ctx
-	}
 	attributes := []attribute.KeyValue{
 		keyLabel.String(o.name), attribute.String("http.request.method", e.Method), attribute.String("reprise.key.hash", e.KeyHash),
 	}
@@ -136,9 +127,6 @@ func serverOf(host string) []attribute.KeyValue {
 // EndAttempt implements [repriseclient.Observer].
 func (o *Client) EndAttempt(ctx context.Context, e repriseclient.AttemptEnd) {
 	o.attempts.Add(ctx, 1, o.about(clientSet{result: resultOf(e), retry: e.Retry, err: failureOf(e.Status, e.Err)}))
-	if o.tracer == nil {
-		return
-	}
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return
@@ -202,9 +190,6 @@ func (o *Client) EndCall(ctx context.Context, e repriseclient.CallEnd) {
 	failure := failureOf(e.Status, e.Err)
 	o.calls.Add(ctx, 1, o.about(clientSet{outcome: e.Outcome})) // without error.type: its series begin at zero
 	o.duration.Record(ctx, e.Duration.Seconds(), o.about(clientSet{outcome: e.Outcome, err: failure}))
-	if o.tracer == nil {
-		return
-	}
 	span := trace.SpanFromContext(ctx)
 	span.SetAttributes(keyOutcome.String(e.Outcome.String()), attribute.Int("reprise.attempts", e.Attempts))
 	if e.Status != 0 {

@@ -34,16 +34,12 @@ const (
 type Config struct {
 	// MeterProvider makes the metrics. The default is the global one.
 	MeterProvider metric.MeterProvider
-
-	// NoSpanEvents adds neither events nor links to the spans of requests.
-	NoSpanEvents bool
 }
 
 // Telemetry is a [reprise.Observer] that counts, measures and annotates. Make one with
 // [New], for any number of engines. It is safe for concurrent use.
 type Telemetry struct {
-	meter      metric.Meter
-	spanEvents bool
+	meter metric.Meter
 
 	requests, attempts, events            metric.Int64Counter
 	claim, wait, handler, complete, store metric.Float64Histogram
@@ -71,7 +67,7 @@ func New(c Config) (*Telemetry, error) {
 	if c.MeterProvider == nil {
 		c.MeterProvider = otel.GetMeterProvider()
 	}
-	t := &Telemetry{meter: c.MeterProvider.Meter(scopeName), spanEvents: !c.NoSpanEvents}
+	t := &Telemetry{meter: c.MeterProvider.Meter(scopeName)}
 	var first error
 	note := func(err error) {
 		if err != nil && first == nil {
@@ -207,9 +203,7 @@ func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
 	if e.End == reprise.EndNotApplied && e.Reason != "" {
 		t.events.Add(ctx, 1, t.about(e.Label, keyEvent, unknownLost))
 	}
-	if t.spanEvents {
-		annotateSpan(ctx, &e)
-	}
+	annotateSpan(ctx, &e)
 }
 
 // Watch reports the gauges of an engine under a name, until stop is called. The error is
