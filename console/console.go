@@ -232,7 +232,7 @@ func (s *site) inspector(name string) (store.Inspector, bool) {
 
 // knows reports whether this process has the policy that is called label.
 func (s *site) knows(label string) bool {
-	return slices.ContainsFunc(s.config.Guards, func(g *protocol.Guard) bool { return g.Config().Name == label })
+	return slices.ContainsFunc(s.config.Guards, func(g *protocol.Guard) bool { return g.Config().Label == label })
 }
 
 // redirect sends the browser to a page of the console, given relative to the page that it

@@ -64,7 +64,7 @@ func inTimeWith(t *testing.T, change func(*protocol.Config), test func(b *bench)
 		if b.engine, err = reprise.New(b.store, reprise.Config{Observer: b.events}); err != nil {
 			t.Fatal(err)
 		}
-		policy := protocol.Config{Name: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour}
+		policy := protocol.Config{Label: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour}
 		change(&policy)
 		if b.guard, err = protocol.Over(b.engine, policy); err != nil {
 			t.Fatal(err)

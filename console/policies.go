@@ -46,7 +46,7 @@ func (s *site) policies(w http.ResponseWriter, r *http.Request) {
 	views := make([]policyView, 0, len(s.config.Guards))
 	for _, guard := range s.config.Guards {
 		c := guard.Config()
-		views = append(views, policyView{Name: c.Name, Options: options(&c), Shares: s.shares(c.Name)})
+		views = append(views, policyView{Name: c.Label, Options: options(&c), Shares: s.shares(c.Label)})
 	}
 	s.show(w, r, http.StatusOK, "policies", page{Heading: "Policies", View: views})
 }

@@ -20,9 +20,9 @@ import (
 
 // ClientConfig says where the telemetry of a [Client] goes. The zero value is valid.
 type ClientConfig struct {
-	// Name is the name of the service that is called, the attribute reprise.label. The
+	// Label is the name of the service that is called, the attribute reprise.label. The
 	// default is empty.
-	Name string
+	Label string
 
 	// MeterProvider makes the metrics. The default is the global one.
 	MeterProvider metric.MeterProvider
@@ -54,7 +54,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if c.TracerProvider == nil {
 		c.TracerProvider = otel.GetTracerProvider()
 	}
-	o := &Client{name: c.Name, tracer: c.TracerProvider.Tracer(scopeName)}
+	o := &Client{name: c.Label, tracer: c.TracerProvider.Tracer(scopeName)}
 	meter := c.MeterProvider.Meter(scopeName)
 	var errs [3]error
 	o.calls, errs[0] = meter.Int64Counter("reprise.client.calls", metric.WithUnit("{call}"),

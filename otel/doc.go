@@ -3,7 +3,7 @@
 //
 //	telemetry, err := repriseotel.New(repriseotel.Config{})
 //	guard, err := protocol.New(telemetry.Store(store), protocol.Config{
-//		Name: "payments", Keep: protocol.Keeping{Annotate: repriseotel.Annotate},
+//		Label: "payments", Keep: protocol.Keeping{Annotate: repriseotel.Annotate},
 //		Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach},
 //	})
 //	stop, err := telemetry.Watch("payments", guard.Engine())

@@ -130,7 +130,7 @@ func (p *Policy) guard(engine *reprise.Engine, seal protocol.Sealing, trusts boo
 		compared = append(compared, forwardedHost)
 	}
 	c := protocol.Config{
-		Name:        p.Name,
+		Label:       p.Name,
 		Methods:     p.Methods,
 		Required:    p.Required,
 		Endpoint:    p.Endpoint,

@@ -50,7 +50,7 @@ fingerprint_headers = ["X-Version"]
 		t.Fatal(err)
 	}
 	over, err := protocol.Over(engine, protocol.Config{
-		Name: "orders", Methods: []string{"PUT"}, Required: true, Key: protocol.KeyHeader("X-Key", "X-Alias"), Endpoint: "pay",
+		Label: "orders", Methods: []string{"PUT"}, Required: true, Key: protocol.KeyHeader("X-Key", "X-Alias"), Endpoint: "pay",
 		Retention: 2 * time.Hour, Horizon: 3 * time.Hour, Wait: 4 * time.Second, MaxAttempts: 5,
 		Limits: protocol.Limits{Key: 64, RequestBody: 1000, ResponseBody: 2000},
 		Fingerprint: protocol.Fingerprinting{

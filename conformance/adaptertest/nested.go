@@ -42,13 +42,13 @@ var nestedCases = []testCase{
 				return func(outer *protocol.Guard) (*protocol.Guard, error) { return outer.With(change) }
 			}
 			for _, inner := range []InnerGuard{
-				derived(func(c *protocol.Config) { c.Name, c.Preset = "payments", reprise.AtMostOnce }),
-				derived(func(c *protocol.Config) { c.Name, c.Endpoint = "payments", "payments" }),
+				derived(func(c *protocol.Config) { c.Label, c.Preset = "payments", reprise.AtMostOnce }),
+				derived(func(c *protocol.Config) { c.Label, c.Endpoint = "payments", "payments" }),
 				func(*protocol.Guard) (*protocol.Guard, error) {
-					return protocol.New(e.fixture.Open(e), protocol.Config{Name: "payments", Engine: reprise.Config{Observer: observer, Log: slog.New(slog.DiscardHandler)}})
+					return protocol.New(e.fixture.Open(e), protocol.Config{Label: "payments", Engine: reprise.Config{Observer: observer, Log: slog.New(slog.DiscardHandler)}})
 				},
 			} {
-				srv := e.serve(Options{Guard: protocol.Config{Name: "service"}, Inner: inner, Engine: reprise.Config{Observer: observer}})
+				srv := e.serve(Options{Guard: protocol.Config{Label: "service"}, Inner: inner, Engine: reprise.Config{Observer: observer}})
 				c := e.post(created)
 				for range 2 { // the first leaves no key held
 					srv.refuses(c, protocol.CodeInternalError)

@@ -32,7 +32,7 @@ type Next struct {
 // of [store.Inspector].Inspect.
 //
 // A record shows its contents, but not how the guard of its requests reads it. The policy
-// is that of the one guard whose Config.Name is the label of r; without one, Or and Text
+// is that of the one guard whose Config.Label is the label of r; without one, Or and Text
 // have what it may change.
 func NextOf(r *store.Record, guards ...*protocol.Guard) Next {
 	if r == nil {
@@ -50,7 +50,7 @@ func policyOf(r *store.Record, guards []*protocol.Guard) (policy protocol.Config
 	}
 	for _, g := range guards {
 		switch c := g.Config(); {
-		case c.Name != r.Label:
+		case c.Label != r.Label:
 		case known:
 			return protocol.Config{}, false
 		default:

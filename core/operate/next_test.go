@@ -149,7 +149,7 @@ func TestNextOfIsTheAnswerOfTheGuard(t *testing.T) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			records := memstore.New()
-			cfg.Name, policy.Label = "orders", "orders"
+			cfg.Label, policy.Label = "orders", "orders"
 			leave(t, records, store.ClaimRequest{ID: id, Owner: store.NewOwner(), Fingerprint: fp, Policy: policy, Lease: time.Minute}, state, payloads[kind])
 			time.Sleep(age)
 			var st store.Store = records

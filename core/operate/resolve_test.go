@@ -122,8 +122,8 @@ func TestResolveChangesNothingThatItCannotLog(t *testing.T) {
 
 func TestResolveRefusesWithoutATrace(t *testing.T) {
 	t.Parallel()
-	strict := must(protocol.New(memstore.New(), protocol.Config{Name: "orders", Seal: protocol.Sealing{Secret: secret(t, "2026-11"), Strict: true}}))
-	open := must(protocol.New(memstore.New(), protocol.Config{Name: "orders"}))
+	strict := must(protocol.New(memstore.New(), protocol.Config{Label: "orders", Seal: protocol.Sealing{Secret: secret(t, "2026-11"), Strict: true}}))
+	open := must(protocol.New(memstore.New(), protocol.Config{Label: "orders"}))
 	for name, c := range map[string]struct {
 		change func(*operate.Resolution)
 		want   error

@@ -416,7 +416,7 @@ func TestCallKeyFieldIsNotIgnored(t *testing.T) {
 // R51: guards inside of one another know a call by the key in its message.
 func TestCallKeyInAFieldInsideAnotherGuard(t *testing.T) {
 	t.Parallel()
-	g := callGuard(t, Config{Key: KeyField("/request_id"), Name: "service"}, nil)
+	g := callGuard(t, Config{Key: KeyField("/request_id"), Label: "service"}, nil)
 	c := keyInField(fields{"request_id": "k"})
 	a := g.AdmitCall(t.Context(), c, unscoped)
 	if a.Exchange == nil {
@@ -426,7 +426,7 @@ func TestCallKeyInAFieldInsideAnotherGuard(t *testing.T) {
 	if again := g.AdmitCall(a.Exchange.Context(), c, unscoped); !again.Pass {
 		t.Errorf("the same guard: %+v", again)
 	}
-	other := must(g.With(func(c *Config) { c.Name, c.Preset = "payments", reprise.AtMostOnce }))
+	other := must(g.With(func(c *Config) { c.Label, c.Preset = "payments", reprise.AtMostOnce }))
 	if again := other.AdmitCall(a.Exchange.Context(), c, unscoped); again.Result.Code != grpcInternal {
 		t.Errorf("another guard: %+v", again)
 	}

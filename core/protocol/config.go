@@ -10,9 +10,9 @@ import (
 // Config is the policy of a [Guard]. The zero value of every field is its documented
 // default. Fields that belong together are in groups, such as Limits.
 type Config struct {
-	// Name is a short name of the policy in events, metrics and records: up to 32 bytes of
+	// Label is a short name of the policy in events, metrics and records: up to 32 bytes of
 	// printable US-ASCII, without data of a client. It may be empty.
-	Name string
+	Label string
 
 	// Engine tunes the engine that [New] makes. [Over] and [Guard.With] refuse it, because
 	// they use an engine that exists.

@@ -59,11 +59,11 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkMethods(c.Methods); err != nil {
 		return c, err
 	}
-	if len(c.Name) > store.MaxLabel || !syntax.Printable(c.Name) {
-		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, store.MaxLabel)
+	if len(c.Label) > store.MaxLabel || !syntax.Printable(c.Label) {
+		return c, invalid("Label", "%q, want up to %d bytes of printable US-ASCII", c.Label, store.MaxLabel)
 	}
-	if c.Name == store.ProbeLabel {
-		return c, invalid("Name", "%q, whose records no listing shows", c.Name)
+	if c.Label == store.ProbeLabel {
+		return c, invalid("Label", "%q, whose records no listing shows", c.Label)
 	}
 	for _, n := range c.Fingerprint.Headers {
 		if !syntax.ValidName(n) {

@@ -83,7 +83,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 		return nil, err
 	}
 	announce := newAnnouncement(&cfg, tuning.Retention)
-	engine.Declare(cfg.Name, kinds...)
+	engine.Declare(cfg.Label, kinds...)
 	return &Guard{
 		engine: engine, cfg: cfg, given: given, fields: fields, announce: announce,
 		omit:     omit,

@@ -206,7 +206,7 @@ func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
 			t.Errorf("%s: New: %v", name, err)
 		}
 		base := setup(t, c.base).guard
-		between := must(base.With(func(c *protocol.Config) { c.Name = "between" }))
+		between := must(base.With(func(c *protocol.Config) { c.Label = "between" }))
 		for _, from := range []*protocol.Guard{base, between} {
 			got, refused := from.With(c.change)
 			if (refused == nil) != c.ok {

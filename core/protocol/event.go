@@ -58,12 +58,12 @@ var kinds = []*reprise.EventKind{EventPanic, EventBlobError, EventDescription, E
 
 // count counts a refusal before Begin, and notifies the engine's observer of it.
 func (g *Guard) count(ctx context.Context, code Code, err error) {
-	g.engine.Refuse(ctx, g.cfg.Name, g.problems.of(code).Outcome, err)
+	g.engine.Refuse(ctx, g.cfg.Label, g.problems.of(code).Outcome, err)
 }
 
 // report notifies the engine's observer of something that the engine did not see.
 func (g *Guard) report(ctx context.Context, event reprise.Event) {
-	event.Label = g.cfg.Name
+	event.Label = g.cfg.Label
 	g.engine.Report(ctx, event)
 }
 
@@ -140,5 +140,5 @@ func (v *vain) warn(ctx context.Context, log *slog.Logger, function, label, reas
 // inVain warns of a decision about an exchange.
 func (x *Exchange) inVain(ctx context.Context, function, reason string) {
 	g := x.guard
-	g.vain.warn(ctx, g.engine.Config().Log, function, g.cfg.Name, reason)
+	g.vain.warn(ctx, g.engine.Config().Log, function, g.cfg.Label, reason)
 }

@@ -13,13 +13,13 @@ import (
 
 // One engine, a policy for each kind of route.
 func ExampleGuard_With() {
-	orders, err := protocol.New(memstore.New(), protocol.Config{Name: "orders", Required: true})
+	orders, err := protocol.New(memstore.New(), protocol.Config{Label: "orders", Required: true})
 	if err != nil {
 		panic(err)
 	}
 	defer orders.Close(context.Background())
 	payments, err := orders.With(func(c *protocol.Config) {
-		c.Name, c.Preset, c.Retention = "payments", reprise.AtMostOnce, 30*24*time.Hour
+		c.Label, c.Preset, c.Retention = "payments", reprise.AtMostOnce, 30*24*time.Hour
 	})
 	if err != nil {
 		panic(err)

@@ -120,7 +120,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	}()
 	op := reprise.Operation{
 		Endpoint: g.cfg.Endpoint, Preset: g.cfg.Preset, Retention: g.cfg.Retention, Horizon: g.cfg.Horizon, MaxAttempts: g.cfg.MaxAttempts,
-		Wait: g.cfg.Wait, FailOpen: g.cfg.FailOpen, Transactional: g.cfg.Transactional, Label: g.cfg.Name,
+		Wait: g.cfg.Wait, FailOpen: g.cfg.FailOpen, Transactional: g.cfg.Transactional, Label: g.cfg.Label,
 	}
 	var s *scratch
 	var body []byte

@@ -23,10 +23,10 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 	t.Parallel()
 	engine := must(reprise.New(memstore.New(), reprise.Config{}))
 	for field, cfg := range map[string]protocol.Config{
-		"Name: \"33":                 {Name: "33" + strings.Repeat("x", 31)},
-		"Name: \"caf":                {Name: "caf\u00e9"},
-		"Name: \"a\\n":               {Name: "a\nb"},
-		"Name: \"reprise":            {Name: store.ProbeLabel},
+		"Label: \"33":                {Label: "33" + strings.Repeat("x", 31)},
+		"Label: \"caf":               {Label: "caf\u00e9"},
+		"Label: \"a\\n":              {Label: "a\nb"},
+		"Label: \"reprise":           {Label: store.ProbeLabel},
 		"Key":                        {Key: protocol.KeyHeader("not a name")},
 		"Key: idempotency-key":       {Key: protocol.KeyHeader("Idempotency-Key", "idempotency-key")},
 		"KeyMode":                    {KeyMode: 9},
@@ -355,11 +355,11 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 	engine := must(reprise.New(memstore.New(), reprise.Config{Retention: 10 * day}))
 	st, longest, most := new(blobs), store.MaxDuration, store.MaxDuration-10*day
 	for field, c := range map[string]struct{ first, last, before, after protocol.Config }{
-		"Name": {
-			protocol.Config{Name: " "},
-			protocol.Config{Name: strings.Repeat("~", store.MaxLabel)},
-			protocol.Config{Name: "\x1f"},
-			protocol.Config{Name: strings.Repeat("~", store.MaxLabel+1)},
+		"Label": {
+			protocol.Config{Label: " "},
+			protocol.Config{Label: strings.Repeat("~", store.MaxLabel)},
+			protocol.Config{Label: "\x1f"},
+			protocol.Config{Label: strings.Repeat("~", store.MaxLabel+1)},
 		},
 		"Limits.Key": {
 			protocol.Config{Limits: protocol.Limits{Key: 36}},

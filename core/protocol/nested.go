@@ -71,8 +71,8 @@ func (g *Guard) keyOf(req *Request, body []byte) (key string, err error) {
 
 // label names the guard in errors.
 func (g *Guard) label() string {
-	if g.cfg.Name == "" {
+	if g.cfg.Label == "" {
 		return "a guard without a name"
 	}
-	return fmt.Sprintf("guard %q", g.cfg.Name)
+	return fmt.Sprintf("guard %q", g.cfg.Label)
 }

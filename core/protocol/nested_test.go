@@ -48,21 +48,21 @@ func TestGuardInsideAnotherRefusesAndRunsNothing(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*protocol.Guard, *slog.Logger) (*protocol.Guard, error){
 		"a stricter policy": func(g *protocol.Guard, _ *slog.Logger) (*protocol.Guard, error) {
-			return g.With(func(c *protocol.Config) { c.Name, c.Preset = "payments", reprise.AtMostOnce })
+			return g.With(func(c *protocol.Config) { c.Label, c.Preset = "payments", reprise.AtMostOnce })
 		},
 		"the same policy": func(g *protocol.Guard, _ *slog.Logger) (*protocol.Guard, error) {
-			return g.With(func(c *protocol.Config) { c.Name = "payments" })
+			return g.With(func(c *protocol.Config) { c.Label = "payments" })
 		},
 		"another endpoint, and so another ID": func(g *protocol.Guard, _ *slog.Logger) (*protocol.Guard, error) {
-			return g.With(func(c *protocol.Config) { c.Name, c.Endpoint = "payments", "payments" })
+			return g.With(func(c *protocol.Config) { c.Label, c.Endpoint = "payments", "payments" })
 		},
 		"another engine and store": func(_ *protocol.Guard, log *slog.Logger) (*protocol.Guard, error) {
-			return protocol.New(memstore.New(), with(protocol.Config{Name: "payments"}, log))
+			return protocol.New(memstore.New(), with(protocol.Config{Label: "payments"}, log))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := nest(t, protocol.Config{Name: "service"}, change)
+			n := nest(t, protocol.Config{Label: "service"}, change)
 			w := n.run("key", func(rec *protocol.Recorder, header http.Header, x *protocol.Exchange) {
 				a := n.inner.admitIn(x.Context(), "key", unread)
 				if a.Pass || a.Exchange != nil {
@@ -107,7 +107,7 @@ func TestGuardInsideARunOfDo(t *testing.T) {
 // anything else as none.
 func TestAdmitWithAValueUnderTheKeyOfARun(t *testing.T) {
 	t.Parallel()
-	other, own := setup(t, protocol.Config{Name: "other"}), setup(t, protocol.Config{Name: "own"})
+	other, own := setup(t, protocol.Config{Label: "other"}), setup(t, protocol.Config{Label: "own"})
 	around := other.admit("k", "body").Exchange
 	handedOver := func(value any) context.Context {
 		return frameworkContext{t.Context(), map[string]any{store.ContextKey: value}}

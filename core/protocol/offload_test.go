@@ -107,7 +107,7 @@ func offloadIn(t *testing.T, records store.Store, change func(*protocol.Config))
 		}
 	})}))
 	cfg := protocol.Config{
-		Name: "orders", Offload: protocol.Offloading{Blobs: o.store, MaxBody: 1 << 20, MaxSpool: 4 << 20, Dir: o.dir}, Limits: protocol.Limits{ResponseBody: 1000},
+		Label: "orders", Offload: protocol.Offloading{Blobs: o.store, MaxBody: 1 << 20, MaxSpool: 4 << 20, Dir: o.dir}, Limits: protocol.Limits{ResponseBody: 1000},
 	}
 	if change != nil {
 		change(&cfg)

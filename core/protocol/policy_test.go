@@ -139,7 +139,7 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	strict := must(b.guard.With(func(c *protocol.Config) {
-		c.Required, c.Methods, c.Name = true, append(c.Methods, "PUT"), "strict"
+		c.Required, c.Methods, c.Label = true, append(c.Methods, "PUT"), "strict"
 	}))
 	for _, c := range []struct {
 		guard  *protocol.Guard
@@ -149,7 +149,7 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 		{b.guard, "POST", 0}, {b.guard, "PUT", 0}, {strict, "POST", 400}, {strict, "PUT", 400}, {strict, "DELETE", 0},
 	} {
 		if a := c.guard.Admit(t.Context(), protocol.Request{Method: c.method}, scope); a.Response.Status != c.status || a.Pass != (c.status == 0) {
-			t.Errorf("%s by the guard %q: %d, want %d", c.method, c.guard.Config().Name, a.Response.Status, c.status)
+			t.Errorf("%s by the guard %q: %d, want %d", c.method, c.guard.Config().Label, a.Response.Status, c.status)
 		}
 	}
 	shown := strict.Config()

@@ -49,7 +49,7 @@ func TestR33dErrorBesideACompleteResponse(t *testing.T) {
 				var told []error
 				var out bytes.Buffer
 				log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
-				b := setupOver(t, st, protocol.Config{Engine: reprise.Config{Log: log}, Name: "orders", Preset: preset, Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
+				b := setupOver(t, st, protocol.Config{Engine: reprise.Config{Log: log}, Label: "orders", Preset: preset, Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
 					told = append(told, e.Reported)
 					return protocol.ByPreset
 				}}})
@@ -142,12 +142,12 @@ func TestR50WarnsOfAConsumedBodyOnce(t *testing.T) {
 		"white space":                        {"\n", -1, "decoded a value"},
 		"a whole body":                       {"secret", 6, ""},
 	} {
-		guard, lines, log := logged(t, protocol.Config{Name: "orders"})
-		other := must(guard.With(func(c *protocol.Config) { c.Name = "refunds" }))
+		guard, lines, log := logged(t, protocol.Config{Label: "orders"})
+		other := must(guard.With(func(c *protocol.Config) { c.Label = "refunds" }))
 		for _, g := range []*protocol.Guard{guard, guard, other, other} {
 			a := g.Admit(t.Context(), protocol.Request{
 				Method: "POST", Body: strings.NewReader(c.rest), Length: c.length,
-				Header: http.Header{"Idempotency-Key": {"a-secret-key-" + g.Config().Name}, "Content-Type": {"application/json"}},
+				Header: http.Header{"Idempotency-Key": {"a-secret-key-" + g.Config().Label}, "Content-Type": {"application/json"}},
 			}, scope)
 			if a.Exchange != nil {
 				finish(a.Exchange, 201)

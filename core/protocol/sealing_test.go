@@ -110,7 +110,7 @@ func TestSealedReplayOpensUntilItsRetentionEnds(t *testing.T) {
 // the way is replayed afterwards, and only Strict refuses unsealed ones.
 func TestSealingIsTurnedOnAndOff(t *testing.T) {
 	t.Parallel()
-	b, store, log := setupSealed(t, protocol.Config{Name: "orders"})
+	b, store, log := setupSealed(t, protocol.Config{Label: "orders"})
 	reads := b.with(func(c *protocol.Config) { c.Seal.OtherSecrets = []protocol.Secret{secret(t, "1")} })
 	one := b.with(func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret(t, "1")} })
 	strict := one.with(func(c *protocol.Config) { c.Seal.Strict = true })

@@ -241,7 +241,7 @@ func TestR36DecisionsInVainAreLoggedOnceByEachGuard(t *testing.T) {
 	engine := must(reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	for _, label := range []string{"orders", "refunds"} {
-		guard := must(protocol.Over(engine, protocol.Config{Name: label, Endpoint: label}))
+		guard := must(protocol.Over(engine, protocol.Config{Label: label, Endpoint: label}))
 		b := &bench{t, guard}
 		for _, key := range []string{"k1", "k2"} {
 			var x *protocol.Exchange

@@ -35,7 +35,7 @@ func newService(records store.Store, bankURL string, l limits) (*service, error)
 	// With AtMostOnce no attempt takes over from one that died. So an attempt whose own call
 	// was not sent may say that nothing was paid: each attempt before it was reconciled.
 	guard, err := protocol.New(records, protocol.Config{
-		Name: "payments", Required: true, Preset: reprise.AtMostOnce, Engine: reprise.Config{Lease: l.lease},
+		Label: "payments", Required: true, Preset: reprise.AtMostOnce, Engine: reprise.Config{Lease: l.lease},
 	})
 	if err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ func serve() error {
 // newAPI returns the API and its guard, which the caller closes.
 func newAPI(st store.Store, tenants authenticator, t *telemetry) (http.Handler, *protocol.Guard, error) {
 	guard, err := protocol.New(t.Store(st), protocol.Config{
-		Name:      "transfers", // in metrics, records and alerts
+		Label:     "transfers", // in metrics, records and alerts
 		Required:  true,
 		Preset:    reprise.AtMostOnce, // a transfer must not run twice
 		Retention: 48 * time.Hour,     // longer than clients retry

@@ -23,7 +23,7 @@ import (
 //     5xx is never kept. Both are the defaults of a guard.
 func acpCheckout(mux *http.ServeMux, engine *reprise.Engine, l *ledger) {
 	guard := must(protocol.Over(engine, protocol.Config{
-		Name: "acp", Required: true, Problems: protocol.ProblemFormat{Write: acpProblem},
+		Label: "acp", Required: true, Problems: protocol.ProblemFormat{Write: acpProblem},
 		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON},
 	}))
 	handle := func(pattern, endpoint string, status int, answer func(id string, number int64) any) {
@@ -61,7 +61,7 @@ func acpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) prot
 //   - The same key with another body is refused with the code IDEMPOTENCY_KEY_REUSED.
 func squarePayments(engine *reprise.Engine, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
-		Name: "square", Required: true, Key: protocol.KeyField("/idempotency_key"), Limits: protocol.Limits{Key: 45},
+		Label: "square", Required: true, Key: protocol.KeyField("/idempotency_key"), Limits: protocol.Limits{Key: 45},
 		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON}, Problems: protocol.ProblemFormat{Write: squareProblem},
 	}))
 	return reprisehttp.Middleware(guard, client)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

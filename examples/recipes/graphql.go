@@ -18,7 +18,7 @@ import (
 //   - A failure is a 200 with "errors", which [graphqlDecision] does not keep.
 func graphqlAPI(engine *reprise.Engine, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
-		Name: "graphql", Keep: protocol.Keeping{Decide: graphqlDecision}, Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON},
+		Label: "graphql", Keep: protocol.Keeping{Decide: graphqlDecision}, Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON},
 	}))
 	return reprisehttp.Middleware(guard, client)(serveGraphQL(l))
 }

@@ -30,7 +30,7 @@ import (
 //   - Requests other than calls of a tool that writes pass without a key.
 func mcpTools(engine *reprise.Engine, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
-		Name: "mcp", Required: true, Key: protocol.KeyField("/params/_meta/com.example~1idempotency-key"),
+		Label: "mcp", Required: true, Key: protocol.KeyField("/params/_meta/com.example~1idempotency-key"),
 		Skip:        func(ctx context.Context, _ *protocol.Request) bool { return !rpcFrom(ctx).calls("send_invoice") },
 		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/id", "/params/_meta"}},
 		Problems:    protocol.ProblemFormat{Write: mcpProblem},
@@ -72,7 +72,7 @@ func mcpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) prot
 //     IDEMPOTENCY_EXPIRED.
 func adcpSeller(engine *reprise.Engine, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
-		Name: "adcp", Required: true, Key: protocol.KeyField("/params/arguments/idempotency_key"),
+		Label: "adcp", Required: true, Key: protocol.KeyField("/params/arguments/idempotency_key"),
 		Retention: adcpReplays, Horizon: 6 * adcpReplays, Wait: 10 * time.Second,
 		Keep: protocol.Keeping{Decide: adcpDecision}, Problems: protocol.ProblemFormat{Write: adcpProblem},
 		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{

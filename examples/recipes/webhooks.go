@@ -33,7 +33,7 @@ import (
 //   - A handler that fails answers 5xx, which is not kept: the next delivery runs.
 func stripeWebhooks(engine *reprise.Engine, secret string, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
-		Name: "stripe", Endpoint: "stripe", Required: true, Key: protocol.KeyField("/id"),
+		Label: "stripe", Endpoint: "stripe", Required: true, Key: protocol.KeyField("/id"),
 		Fingerprint: protocol.Fingerprinting{Func: protocol.NoFingerprint}, Retention: 30 * 24 * time.Hour,
 	}))
 	once := reprisehttp.Middleware(guard, sender("stripe"))(receiver(l))
@@ -53,7 +53,7 @@ func stripeWebhooks(engine *reprise.Engine, secret string, l *ledger) http.Handl
 //     same ID is refused with 422, because the sender signed two events with one ID.
 func standardWebhooks(engine *reprise.Engine, secret string, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
-		Name: "standard-webhooks", Endpoint: "standard-webhooks", Required: true,
+		Label: "standard-webhooks", Endpoint: "standard-webhooks", Required: true,
 		Key: protocol.KeyHeader("Webhook-Id"), Retention: 30 * 24 * time.Hour,
 	}))
 	return verified(standardSignature(secret), reprisehttp.Middleware(guard, sender("standard-webhooks"))(receiver(l)))

@@ -64,7 +64,7 @@ func openShop(t *testing.T, url, prefix, bank string, audit io.Writer) *shop {
 	_, err = telemetry.Watch("shop", engine)
 	must(err)
 	guard, err := protocol.Over(engine, protocol.Config{
-		Name: "payments", Required: true, Preset: reprise.AtMostOnce,
+		Label: "payments", Required: true, Preset: reprise.AtMostOnce,
 		Describe: func(_ context.Context, r *protocol.Request) string { return r.Method + " " + r.Path },
 	})
 	must(err)

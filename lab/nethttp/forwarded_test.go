@@ -104,7 +104,7 @@ func beyondFile(o *adaptertest.Options) string {
 // policyOf returns the options of a guard that a file can have.
 func policyOf(g *protocol.Config) proxy.Policy {
 	p := proxy.Policy{
-		Name: g.Name, Required: g.Required, Preset: "recoverable",
+		Name: g.Label, Required: g.Required, Preset: "recoverable",
 		Retention: proxy.Duration(g.Retention), Horizon: proxy.Duration(g.Horizon), Wait: proxy.Duration(g.Wait),
 		MaxAttempts: g.MaxAttempts, FailOpen: g.FailOpen,
 		MaxRequestBody: g.Limits.RequestBody, MaxResponseBody: g.Limits.ResponseBody, FingerprintHeaders: g.Fingerprint.Headers,

@@ -202,7 +202,7 @@ func TestDocumentsAreValid(t *testing.T) {
 	for name, cfg := range map[string]protocol.Config{
 		"default": {},
 		"everything": {
-			Name: "payments", Key: protocol.KeyHeader("Idempotency-Key", "X-Key"), KeyMode: protocol.Strict, Required: true, Preset: reprise.AtMostOnce,
+			Label: "payments", Key: protocol.KeyHeader("Idempotency-Key", "X-Key"), KeyMode: protocol.Strict, Required: true, Preset: reprise.AtMostOnce,
 			Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"},
 		},
 		"a key in the body":    {Key: protocol.KeyField("/meta/a~1b/"), KeyMode: protocol.Strict, Required: true},

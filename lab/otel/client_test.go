@@ -89,7 +89,7 @@ func TestACallIsTheParentOfItsAttempts(t *testing.T) {
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	reader := metric.NewManualReader()
 	url, traces := flaky(t, false)
-	c := repriseotel.ClientConfig{Name: "shop", MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)), TracerProvider: tracer}
+	c := repriseotel.ClientConfig{Label: "shop", MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)), TracerProvider: tracer}
 	if err := call(t, url, c, tracer); err != nil {
 		t.Fatal(err)
 	}

@@ -110,13 +110,13 @@ func serveThrough(t *testing.T, st *memstore.Store, seen store.Store) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.guard, err = protocol.Over(s.engine, protocol.Config{Name: "orders", Required: true, Preset: reprise.AtMostOnce, Keep: protocol.Keeping{Annotate: repriseotel.Annotate}})
+	s.guard, err = protocol.Over(s.engine, protocol.Config{Label: "orders", Required: true, Preset: reprise.AtMostOnce, Keep: protocol.Keeping{Annotate: repriseotel.Annotate}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", reprisehttp.Middleware(s.guard, reprisehttp.Unscoped)(http.HandlerFunc(s.order)))
-	patient, err := s.guard.With(func(c *protocol.Config) { c.Name, c.Wait = "patient", time.Minute })
+	patient, err := s.guard.With(func(c *protocol.Config) { c.Label, c.Wait = "patient", time.Minute })
 	if err != nil {
 		t.Fatal(err)
 	}

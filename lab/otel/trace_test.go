@@ -70,7 +70,7 @@ func showSpans(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvi
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach}, Name: "orders", Keep: protocol.Keeping{Annotate: repriseotel.Annotate}})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach}, Label: "orders", Keep: protocol.Keeping{Annotate: repriseotel.Annotate}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,7 @@ func (o *Options) app(b *Backend, log *slog.Logger) (*testapp.App, error) {
 // whose policy it has otherwise.
 func inside(preset reprise.Preset) adaptertest.InnerGuard {
 	return func(outer *protocol.Guard) (*protocol.Guard, error) {
-		return outer.With(func(c *protocol.Config) { c.Name, c.Preset = "inner", preset })
+		return outer.With(func(c *protocol.Config) { c.Label, c.Preset = "inner", preset })
 	}
 }
 

@@ -84,7 +84,7 @@ func policyField[T any](name string, set func(*protocol.Config, T), values ...an
 
 // policyFields are the fields of protocol.Config that every guard has for itself.
 var policyFields = []field{
-	policyField("Name", func(c *protocol.Config, v string) { c.Name = v }, "orders"),
+	policyField("Label", func(c *protocol.Config, v string) { c.Label = v }, "orders"),
 	policyField("Preset", func(c *protocol.Config, v reprise.Preset) { c.Preset = v }, reprise.AtMostOnce),
 	policyField("Retention", func(c *protocol.Config, v time.Duration) { c.Retention = v }, time.Second, 3*time.Second, 10*time.Second),
 	policyField("Horizon", func(c *protocol.Config, v time.Duration) { c.Horizon = v }, 30*time.Second),

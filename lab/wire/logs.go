@@ -55,7 +55,7 @@ func logsHaveNothingOfRequests(t *testing.T, adapter server) {
 	observer := operate.NewAuditLog(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	s := hostile(t, adapter, memstore.New(), adaptertest.Options{
 		Engine: reprise.Config{Observer: observer},
-		Guard:  protocol.Config{Limits: protocol.Limits{RequestBody: 1000}, Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON}, Name: "orders"},
+		Guard:  protocol.Config{Limits: protocol.Limits{RequestBody: 1000}, Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON}, Label: "orders"},
 	})
 	for name, text := range requests {
 		before := log.String()

@@ -8,6 +8,9 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
+// DefaultTable is the table of a zero [Config].
+const DefaultTable = sqlstore.DefaultTable
+
 // Config says where the records are. The zero value is the default of every field.
 type Config struct {
 	// Table is the table of the records; empty means reprise_records. Its index has the same

@@ -27,7 +27,7 @@ import (
 // It has the facts that a guard knows about itself. Change those that you know better
 // before you generate: Transactional, Fingerprint, Problems.
 type Policy struct {
-	Name string // of the configuration; may be empty
+	Label string // of the configuration; may be empty
 
 	// Keyed requests, and the form of keys.
 	Header       string // in which a key is accepted, whatever its source
@@ -92,7 +92,7 @@ func (r StatusRange) String() string {
 func Of(g *protocol.Guard) Policy {
 	c := g.Config()
 	p := Policy{
-		Name: c.Name, Header: c.Key.Headers()[0], Aliases: c.Key.Headers()[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
+		Label: c.Label, Header: c.Key.Headers()[0], Aliases: c.Key.Headers()[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
 		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Skip != nil,
 		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers, FingerprintOmit: c.Fingerprint.Omit,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,

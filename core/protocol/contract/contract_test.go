@@ -25,7 +25,7 @@ var updateContract = flag.Bool("update", false, "write the files of testdata")
 var contracts = map[string]protocol.Config{
 	"default": {},
 	"payments": {
-		Name: "payments", Key: protocol.KeyHeader("Payment-Key", "X-Payment-Key", "X-Request-Key"), KeyMode: protocol.Strict, Limits: protocol.Limits{Key: 64, RequestBody: 10_000},
+		Label: "payments", Key: protocol.KeyHeader("Payment-Key", "X-Payment-Key", "X-Request-Key"), KeyMode: protocol.Strict, Limits: protocol.Limits{Key: 64, RequestBody: 10_000},
 		Methods: []string{"POST", "PUT", "DELETE"}, Required: true, Preset: reprise.AtMostOnce, Retention: 30 * 24 * time.Hour, Horizon: 335 * 24 * time.Hour, Wait: 5 * time.Second,
 		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Headers: []string{"Host", "Api-Version"}, Omit: []string{"/sent_at", "/meta/a~1b"}}, Keep: protocol.Keeping{Headers: []string{"Location", "ETag"}},
 		Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}, Problems: protocol.ProblemFormat{Base: "https://api.example.com/problems/"},

@@ -31,8 +31,8 @@ func (p Policy) OpenAPIYAML() []byte { return appendMembers(nil, p.openAPI(), ""
 
 func (p *Policy) openAPI() object {
 	title := "The idempotency of this API"
-	if p.Name != "" {
-		title += ": " + p.Name
+	if p.Label != "" {
+		title += ": " + p.Label
 	}
 	info := object{{"title", title}, {"version", "1"}}
 	if p.PolicyURL != "" {

@@ -39,7 +39,7 @@ type shop struct {
 func newShop(ctx context.Context, addr string, records *memstore.Store) (*shop, error) {
 	events := console.NewEvents()
 	guard, err := protocol.New(records, protocol.Config{
-		Name: "orders", Required: true,
+		Label: "orders", Required: true,
 		Engine: reprise.Config{Observer: events, Log: slog.New(slog.DiscardHandler)}, // the console shows what the log would say
 	})
 	if err != nil {
