@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // shownBody is how much of a body a page shows, in bytes.
@@ -29,21 +29,18 @@ type answerView struct {
 	Cut     bool // the body is longer than the part shown
 
 	Elsewhere bool // the body is in a blob store
-	Failed    bool // it is a failure of job.Do
 	Corrupt   bool // it is not in a form that this release knows
 }
 
-// showAnswer reads the payload of a completed record.
-func showAnswer(payload []byte) *answerView {
-	if result := job.DescribeResult(payload); result != "" {
-		return &answerView{
-			Problem: "Not an HTTP answer: a result of job.Do, " + result + ".",
-			Result:  true, Size: len(payload), Corrupt: result == "unreadable",
-			Failed: strings.HasPrefix(result, "a failure") || result == "a panic",
-		}
-	}
-	answer, err := operate.Decode(payload)
+// showAnswer shows the answer of a record with a payload of a size.
+func showAnswer(a *operate.Answer, size int) *answerView {
+	answer, err := a.Response, a.Err
 	switch {
+	case a.Result != "":
+		return &answerView{
+			Problem: "Not an HTTP answer: a result of job.Do, " + a.Result + ".",
+			Result:  true, Size: size, Corrupt: errors.Is(err, store.ErrCorrupt),
+		}
 	case errors.Is(err, operate.ErrBodyOmitted):
 		return &answerView{Problem: "The body was not kept.", Status: answer.Status}
 	case errors.As(err, new(*operate.OffloadedError)):
@@ -61,7 +58,7 @@ func showAnswer(payload []byte) *answerView {
 	case errors.Is(err, operate.ErrResultUnavailable):
 		return &answerView{Problem: "The response was cut short, or a part of it cannot be kept.", Status: answer.Status}
 	case err != nil:
-		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ".", Size: len(payload), Corrupt: true}
+		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ".", Size: size, Corrupt: true}
 	}
 	view := &answerView{Status: answer.Status, Size: len(answer.Body)}
 	for f := range answer.Header.All() {

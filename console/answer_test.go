@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/core/job"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -19,7 +20,8 @@ func TestOffloadedResponseIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := showAnswer(payload)
+	answer, _ := operate.AnswerOf(&store.Record{State: store.StateCompleted, Payload: payload})
+	view := showAnswer(&answer, len(payload))
 	if view.Status != 200 || view.Size != 43 || !view.Elsewhere || len(view.Header) != 1 || view.Body != "" {
 		t.Errorf("shows %+v", view)
 	}
@@ -36,7 +38,9 @@ func TestFailureOfDoIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for failure, payload := range map[string][]byte{"a failure is kept": kept, "the answer cannot be read": kept[:len(kept)-1]} {
-		view := recordView{Record: newRow(&store.Record{State: store.StateCompleted, Payload: payload}), Answer: showAnswer(payload)}
+		record := store.Record{State: store.StateCompleted, Payload: payload}
+		answer, _ := operate.AnswerOf(&record)
+		view := recordView{Record: newRow(&record), Answer: showAnswer(&answer, len(payload))}
 		if got := view.Failure(); got != failure {
 			t.Errorf("says %q, want %q", got, failure)
 		}

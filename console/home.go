@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -63,14 +62,9 @@ type bar struct {
 	X, Height, Replayed int
 }
 
-// mayNeedHuman are the states of the records that may need a human.
-var mayNeedHuman = store.States(store.StateLapsed, store.StateUnknown, store.StateUnreadable)
-
-// needsHuman reports whether a record stays as it is until a person resolves it. A lapsed
-// record without AtMostOnce does if its policy in this process allows no more attempts.
+// needsHuman reports whether a record stays as it is until a person resolves it.
 func (s *site) needsHuman(r *store.Record) bool {
-	return r.Stuck() || r.State == store.StateUnreadable ||
-		r.State == store.StateLapsed && operate.NextOf(r, s.config.Guards...).Outcome != reprise.Claimed
+	return operate.NeedOf(r, s.config.Guards...) == operate.NeedsPerson
 }
 
 func (s *site) home(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +107,7 @@ func (s *site) look(ctx context.Context, st Store) storeView {
 			_, view.Problem = storeFailure(err)
 		}
 	}
-	view.More, err = scan(ctx, inspector, store.Query{States: mayNeedHuman, Limit: scanned}, homeLook, func(page store.Page) int {
+	view.More, err = scan(ctx, inspector, store.Query{States: operate.MayNeedPerson, Limit: scanned}, homeLook, func(page store.Page) int {
 		needs := slices.DeleteFunc(page.Records, func(r store.Record) bool { return !s.needsHuman(&r) })
 		view.Stuck += len(needs)
 		view.Waiting += len(page.Records) - len(needs)

@@ -30,16 +30,17 @@ const stuckState = "stuck"
 type row struct {
 	store.Record
 
-	Status int // of its response; 0: none, or not read
+	Status int  // of its response; 0: none, or not read
+	Failed bool // it keeps a failure
 }
 
-// Failed reports whether the record keeps a failure.
-func (r row) Failed() bool { return r.Status >= http.StatusBadRequest }
+// Choices are the decisions about the record that its page offers.
+func (r row) Choices() operate.Choices { return operate.ChoicesOf(r.State) }
 
 // newRow returns a record with the status of its response, as far as it was read.
 func newRow(r *store.Record) row {
-	response, _ := operate.Decode(r.Payload) // the status that can be read
-	found := row{Record: *r, Status: response.Status}
+	answer, _ := operate.AnswerOf(r)
+	found := row{Record: *r, Status: answer.Response.Status, Failed: answer.Failed}
 	found.Payload = nil // a page of many does not hold their responses
 	return found
 }
@@ -154,10 +155,10 @@ func (v *listView) parse(after string) (q store.Query, problem string) {
 	if q = (store.Query{Label: v.Label, After: after, Limit: listShown}); v.filters() {
 		q.Limit = textLimit
 	}
-	switch state := stateNamed(v.State); {
+	switch state, ok := operate.StateNamed(v.State); {
 	case v.State == stuckState:
-		q.States = mayNeedHuman
-	case state != 0:
+		q.States = operate.MayNeedPerson
+	case ok:
 		q.States = store.States(state)
 	case v.State != "":
 		return q, "The state is none of stuck, lapsed, unknown, unreadable, running, completed and expired."
@@ -205,14 +206,4 @@ func readStatus(ctx context.Context, inspector store.Inspector, list []row, unti
 		*r = newRow(&record)
 	}
 	return nil
-}
-
-// stateNamed returns the state that is called name, zero for no state.
-func stateNamed(name string) store.RecordState {
-	for _, state := range states {
-		if state.String() == name {
-			return state
-		}
-	}
-	return 0
 }

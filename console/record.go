@@ -48,9 +48,9 @@ func (v *recordView) Lease() string {
 // Failure says which failure every retry gets, where a record keeps one.
 func (v *recordView) Failure() string {
 	switch {
-	case v.Record.Failed():
+	case v.Record.Failed && v.Record.Status > 0:
 		return fmt.Sprintf("a failure is kept: %d", v.Record.Status)
-	case v.Answer != nil && v.Answer.Failed:
+	case v.Record.Failed:
 		return "a failure is kept"
 	case v.Answer != nil && v.Answer.Corrupt:
 		return "the answer cannot be read"
@@ -125,8 +125,8 @@ func (s *site) showRecord(w http.ResponseWriter, r *http.Request, status int, at
 		Events: s.events.of(at.id), Recorded: s.config.Events != nil,
 		Reveal: form.Action == actionReveal, Call: r.URL.Query().Get("call"),
 	}
-	if record.State == store.StateCompleted {
-		view.Answer = showAnswer(record.Payload)
+	if answer, ok := operate.AnswerOf(&record); ok {
+		view.Answer = showAnswer(&answer, record.Size)
 	}
 	if view.Answer != nil && view.Reveal {
 		line := slog.NewRecord(time.Now(), slog.LevelWarn, "console: revealing a response", 0)

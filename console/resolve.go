@@ -99,7 +99,8 @@ func (s *site) decide(r *http.Request, at place, decision operate.Resolution) er
 // this state and fence, or a sentence that explains why the form is invalid. The operator
 // must have typed confirm, which that sentence calls named.
 func (f *resolveForm) decision(id store.ID, state, fence, confirm, named string) (d operate.Resolution, problem string) {
-	d = operate.Resolution{ID: id, State: stateNamed(state), Forget: f.Action == actionForget, RunAgain: f.Again != "", Reason: f.Reason}
+	seen, ok := operate.StateNamed(state)
+	d = operate.Resolution{ID: id, State: seen, Forget: f.Action == actionForget, RunAgain: f.Again != "", Reason: f.Reason}
 	var err error
 	switch d.Fence, err = strconv.ParseUint(fence, 10, 64); {
 	case !strings.EqualFold(f.Confirm, confirm):
@@ -108,7 +109,7 @@ func (f *resolveForm) decision(id store.ID, state, fence, confirm, named string)
 		return d, "Give a reason, for the log."
 	case err != nil:
 		return d, "The form has no valid fence. Open the page of the record again."
-	case d.State == 0:
+	case !ok:
 		return d, "The form has no valid state. Open the page of the record again."
 	case d.Forget:
 		return d, ""
@@ -153,7 +154,7 @@ func (f *resolveForm) answer() (answer protocol.Response, problem string) {
 // doubt says why retries might not get an answer that an operator records for r. It is
 // empty if this process has the policy and replays the answer.
 func doubt(r *store.Record, guards []*protocol.Guard) string {
-	if !attempted(r.State) {
+	if !operate.ChoicesOf(r.State).Answer {
 		return ""
 	}
 	sample := operate.Resolution{

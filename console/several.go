@@ -52,17 +52,11 @@ func (v *selected) BodyName() string { return "body-" + v.ID.String() }
 // Completed reports whether one of the records can only be forgotten.
 func (v *severalView) Completed() bool {
 	for i := range v.Records {
-		if r := &v.Records[i]; r.Problem == "" && !attempted(r.State) {
+		if r := &v.Records[i]; r.Problem == "" && !r.Choices().Answer {
 			return true
 		}
 	}
 	return false
-}
-
-// attempted reports whether a record has an attempt that did not end, so that it can get
-// an answer.
-func attempted(state store.RecordState) bool {
-	return state == store.StateLapsed || state == store.StateUnknown
 }
 
 // several shows the records that were selected, and carries out one decision about them:
@@ -148,7 +142,7 @@ func (s *site) decideAll(r *http.Request, inspector store.Inspector, v *severalV
 		if one.Body != "" {
 			form.Body = one.Body
 		}
-		if attempted(one.State) {
+		if one.Choices().Answer {
 			form.Again = "" // only the records that are completed or unreadable need it
 		}
 		if decisions[i], problem = form.decision(one.ID, one.SeenState, one.SeenFence, confirm, `"`+confirm+`"`); problem != "" {

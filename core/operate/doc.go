@@ -5,7 +5,8 @@
 //
 //   - [KeyID] and [FindID] read what an operator types.
 //   - [Decode] reads the response that a record keeps, and [Encode] makes one.
-//   - [NextOf] says what the client of a record gets next.
+//   - [NextOf] says what the client of a record gets next, [NeedOf] who has to act on it,
+//     and [AnswerOf] what it keeps.
 //   - [Resolve] ends a record by the decision of an operator, and [Reconcile] ends many
 //     by asking the system that knows.
 //   - [NewAuditLog] logs all that happens.

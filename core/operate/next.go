@@ -8,7 +8,6 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -106,21 +105,21 @@ func (f *forecast) running() Next {
 
 // replay describes the response to a request that finds a completed record.
 func (f *forecast) replay() Next {
-	payload := f.record.Payload
-	if result := job.DescribeResult(payload); result != "" {
-		if f.known || result == "unreadable" { // by Do, too
-			return refused(protocol.CodeRecordCorrupt, ": the record has a result of job.Do, "+result)
+	a := readAnswer(f.record.Payload)
+	if a.Result != "" {
+		if f.known || errors.Is(a.Err, store.ErrCorrupt) { // by Do, too
+			return refused(protocol.CodeRecordCorrupt, ": the record has a result of job.Do, "+a.Result)
 		}
-		n := Next{Outcome: reprise.Replayed, Text: "the result, " + result + ", through job.Do"}
+		n := Next{Outcome: reprise.Replayed, Text: "the result, " + a.Result + ", through job.Do"}
 		n.or(protocol.CodeRecordCorrupt, "; a guard answers "+named(protocol.CodeRecordCorrupt))
 		return n
 	}
 	if f.known {
-		if err := f.policy.Seal.Readable(payload); err != nil {
+		if err := f.policy.Seal.Readable(f.record.Payload); err != nil {
 			return corrupt(err)
 		}
 	}
-	response, err := Decode(payload)
+	response, err := a.Response, a.Err
 	n := Next{Outcome: reprise.Replayed, Status: response.Status}
 	switch elsewhere := (*OffloadedError)(nil); {
 	case errors.Is(err, ErrSealed):

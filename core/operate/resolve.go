@@ -46,23 +46,33 @@ type Resolution struct {
 	Engine *reprise.Engine
 }
 
+// Choices are the decisions that [Resolve] takes about a record.
+type Choices struct {
+	Answer   bool // it can get an answer
+	Forget   bool // it can be forgotten
+	RunAgain bool // only by agreeing that its operation may run again: see [Resolution]
+}
+
+// ChoicesOf returns the decisions that [Resolve] takes about a record in this state.
+func ChoicesOf(state store.RecordState) Choices { return rules[state].Choices }
+
 // rule says how a record in a state can be resolved.
 type rule struct {
-	answer, forget bool
-	again          bool   // Forget needs RunAgain; elsewhere RunAgain is refused
-	because        string // of a refusal
+	Choices
+
+	because string // of a refusal
 }
 
 const attempted = "RunAgain is for forgetting one that is completed, expired or unreadable"
 
 // rules is the table of resolutions by the state of the record.
 var rules = map[store.RecordState]rule{
-	store.StateRunning:    {because: "its attempt still runs"},
-	store.StateLapsed:     {answer: true, forget: true, because: attempted},
-	store.StateUnknown:    {answer: true, forget: true, because: attempted},
-	store.StateCompleted:  {forget: true, again: true, because: "it can only be forgotten, and the operation may then run a second time"},
-	store.StateExpired:    {forget: true, again: true, because: "it can only be forgotten, and the operation may then run a second time"},
-	store.StateUnreadable: {forget: true, again: true, because: "it can only be forgotten, and the operation may have been done"},
+	store.StateRunning:    {Choices{}, "its attempt still runs"},
+	store.StateLapsed:     {Choices{Answer: true, Forget: true}, attempted},
+	store.StateUnknown:    {Choices{Answer: true, Forget: true}, attempted},
+	store.StateCompleted:  {Choices{Forget: true, RunAgain: true}, "it can only be forgotten, and the operation may then run a second time"},
+	store.StateExpired:    {Choices{Forget: true, RunAgain: true}, "it can only be forgotten, and the operation may then run a second time"},
+	store.StateUnreadable: {Choices{Forget: true, RunAgain: true}, "it can only be forgotten, and the operation may have been done"},
 }
 
 // Resolve ends a record by the decision of an operator. It is the one way to resolve a
@@ -160,9 +170,9 @@ func (r *Resolution) allowed(record *store.Record) error {
 	case record.Fence != r.Fence || record.State != r.State && !(record.State.WasCompleted() && r.State.WasCompleted()):
 		return fmt.Errorf("%w: it is %v with the fence %d now, and was seen %v with the fence %d",
 			store.ErrRecordChanged, record.State, record.Fence, r.State, r.Fence)
-	case r.Forget && !rule.forget, !r.Forget && !rule.answer, r.RunAgain && !(r.Forget && rule.again):
+	case r.Forget && !rule.Forget, !r.Forget && !rule.Answer, r.RunAgain && !(r.Forget && rule.RunAgain):
 		return r.refuse("is %v: %s", record.State, rule.because)
-	case r.Forget && rule.again && !r.RunAgain:
+	case r.Forget && rule.RunAgain && !r.RunAgain:
 		return r.refuse("is %v: %s, which needs to be agreed to (RunAgain)", record.State, rule.because)
 	case r.Reason == "" || r.Operator == "":
 		return r.refuse("is not resolved: the audit log needs a reason and an operator")

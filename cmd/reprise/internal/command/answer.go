@@ -3,13 +3,10 @@ package command
 import (
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -21,31 +18,13 @@ import (
 // maxShownBody is how much of a body a terminal gets. The JSON form has all of it.
 const maxShownBody = 64 << 10
 
-// answer is the response that a record keeps for the retries of its operation.
-type answer struct {
-	response protocol.Response
-	err      error // why the whole response is missing
-	failure  bool  // it is a failure
-}
-
-// answerOf reads the response of a record; nil means that it has none, or is of a
+// answerOf returns the result that a record keeps; nil means that it has none, or is of a
 // listing.
-func answerOf(r *store.Record) *answer {
-	if r.State != store.StateCompleted || r.Payload == nil && r.Size > 0 {
-		return nil
+func answerOf(r *store.Record) *operate.Answer {
+	if a, ok := operate.AnswerOf(r); ok {
+		return &a
 	}
-	var a answer
-	if result := job.DescribeResult(r.Payload); result != "" {
-		a.failure = strings.HasPrefix(result, "a failure") || result == "a panic"
-		a.err = fmt.Errorf("not an HTTP response, but a result of job.Do: it is %s", result)
-		if result == "unreadable" {
-			a.err = fmt.Errorf("%w: the result of job.Do is unreadable", store.ErrCorrupt)
-		}
-	} else {
-		a.response, a.err = operate.Decode(r.Payload)
-		a.failure = a.response.Status >= http.StatusInternalServerError
-	}
-	return &a
+	return nil
 }
 
 // statusText names a status: "201 Created".
@@ -81,26 +60,26 @@ type answerJSON struct {
 	Problem  string      `json:"problem,omitempty"`     // why it is not a whole response
 }
 
-func newAnswerJSON(a *answer, reveal bool) *answerJSON {
+func newAnswerJSON(a *operate.Answer, reveal bool) *answerJSON {
 	if a == nil {
 		return nil
 	}
 	out := &answerJSON{
-		Status: a.response.Status, Header: fieldsJSON(a.response.Header), Trailer: fieldsJSON(a.response.Trailer),
-		BodySize: int64(len(a.response.Body)),
+		Status: a.Response.Status, Header: fieldsJSON(a.Response.Header), Trailer: fieldsJSON(a.Response.Trailer),
+		BodySize: int64(len(a.Response.Body)),
 	}
 	var elsewhere *operate.OffloadedError
-	if errors.As(a.err, &elsewhere) {
+	if errors.As(a.Err, &elsewhere) {
 		out.BodySize, out.Blob = elsewhere.Blob.Size, elsewhere.Blob.Name()
 	}
-	if a.err != nil {
-		out.Problem, out.Sealed = a.err.Error(), errors.Is(a.err, operate.ErrSealed)
+	if a.Err != nil {
+		out.Problem, out.Sealed = a.Err.Error(), errors.Is(a.Err, operate.ErrSealed)
 	}
-	if reveal && a.err == nil {
-		encoded := base64.StdEncoding.EncodeToString(a.response.Body)
+	if reveal && a.Err == nil {
+		encoded := base64.StdEncoding.EncodeToString(a.Response.Body)
 		out.Bytes = &encoded
-		if utf8.Valid(a.response.Body) {
-			text := string(a.response.Body)
+		if utf8.Valid(a.Response.Body) {
+			text := string(a.Response.Body)
 			out.Body = &text
 		}
 	}
@@ -117,8 +96,8 @@ func fieldsJSON(h protocol.Header) []fieldJSON {
 
 // answerLines returns a response for a person: status and fields, and its body if it is
 // to be revealed.
-func answerLines(a *answer, reveal bool) [][]any {
-	r := a.response
+func answerLines(a *operate.Answer, reveal bool) [][]any {
+	r := a.Response
 	var lines [][]any
 	add := func(pieces ...any) { lines = append(lines, pieces) }
 	if r.Status != 0 {
@@ -137,8 +116,8 @@ func answerLines(a *answer, reveal bool) [][]any {
 			}
 		}
 	}
-	if a.err != nil {
-		add(ui.Piece{Style: ui.Warn, Text: a.err.Error()})
+	if a.Err != nil {
+		add(ui.Piece{Style: ui.Warn, Text: a.Err.Error()})
 		return lines
 	}
 	switch {
@@ -151,14 +130,14 @@ func answerLines(a *answer, reveal bool) [][]any {
 }
 
 // printAnswer prints a response for a person.
-func (c *session) printAnswer(a *answer, reveal bool) {
+func (c *session) printAnswer(a *operate.Answer, reveal bool) {
 	for _, line := range answerLines(a, reveal) {
 		c.out.Line(append([]any{"  "}, line...)...)
 	}
-	if !reveal || a.err != nil || len(a.response.Body) == 0 {
+	if !reveal || a.Err != nil || len(a.Response.Body) == 0 {
 		return
 	}
-	body := a.response.Body
+	body := a.Response.Body
 	c.out.Line()
 	shown := body[:min(len(body), maxShownBody)]
 	_, _ = c.out.Write([]byte(safe.Text(string(shown))))

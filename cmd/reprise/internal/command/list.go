@@ -2,11 +2,11 @@ package command
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -39,7 +39,7 @@ func (s *choice) selection() (*selection, error) {
 		return nil, usage("--limit is %d, want 0 or more", s.limit)
 	}
 	for _, name := range s.states {
-		state, ok := stateNamed(name)
+		state, ok := operate.StateNamed(name)
 		if !ok {
 			return nil, usage("--state is %q, want running, lapsed, unknown, completed, expired or unreadable", name)
 		}
@@ -49,15 +49,6 @@ func (s *choice) selection() (*selection, error) {
 		return nil, usage("%w", err)
 	}
 	return &selection{query: q, limit: s.limit}, nil
-}
-
-func stateNamed(name string) (store.RecordState, bool) {
-	for s := store.StateRunning; s <= store.StateUnknown; s++ {
-		if s.String() == strings.ToLower(name) {
-			return s, true
-		}
-	}
-	return 0, false
 }
 
 // list is the command "list".
@@ -101,8 +92,8 @@ answer, but not whether the key of its client opens it.`,
 
 // stuck is the command "stuck".
 func (c *session) stuck() *cobra.Command {
-	choice := choice{states: []string{"lapsed", "unknown", "unreadable"}}
-	all := false
+	var choice choice
+	all, answers := false, false
 	cmd := &cobra.Command{
 		Use:   "stuck",
 		Short: "Find the operations that need a person",
@@ -110,7 +101,8 @@ func (c *session) stuck() *cobra.Command {
 until a person resolves them: those of AtMostOnce policies whose last attempt
 ended without an answer, those whose handler reported an unknown outcome, with its
 reason, and those whose handler ran longer than MaxRun and may still run. It also
-finds unreadable records. Find out what the attempt did, and record that with
+finds unreadable records, and with --answers, which reads them all, the completed
+ones whose answer cannot be read. Find out what the attempt did, and record that with
 "reprise resolve".
 
 A lapsed record of a Recoverable policy waits for a retry, which takes it over,
@@ -124,7 +116,7 @@ Exit code 0: nothing is stuck; 1: something is. Run it every few minutes as a jo
 			if err != nil {
 				return err
 			}
-			s.persons = !all
+			s.query.States, s.persons, s.answers = operate.MayNeedPerson, !all, answers
 			progress := c.err.Progress()
 			l := scan(ctx, st, s, progress)
 			c.show(l, choice.wide)
@@ -135,6 +127,9 @@ Exit code 0: nothing is stuck; 1: something is. Run it every few minutes as a jo
 			switch {
 			case found == 0:
 				c.say("nothing is stuck: ", ui.Noun(l.scanned, "record", "records"), " looked at in ", ui.Duration(progress.Elapsed()))
+				if !answers {
+					c.say("answers were not read: reprise stuck --answers finds those that cannot be")
+				}
 			case all:
 				c.say(ui.Noun(found, "record needs a person or a retry", "records need a person or a retry"))
 			default:
@@ -150,6 +145,7 @@ Exit code 0: nothing is stuck; 1: something is. Run it every few minutes as a jo
 		}),
 	}
 	choice.register(cmd, 1000, c.completingLabels())
+	cmd.Flags().BoolVar(&answers, "answers", false, "also read the answers of completed records, and show those that cannot be read")
 	cmd.Flags().BoolVar(&all, "all", false, "also show those that a retry takes over, and exit with 1 for them")
 	return cmd
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/operate"
-	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -84,7 +84,7 @@ func (l *listing) wants(ctx context.Context, st *connect.Store, s *selection, r 
 	switch {
 	case s.answers && r.State == store.StateCompleted:
 		return unreadableAnswer(ctx, st, r, s.query.States.Has(store.StateCompleted))
-	case s.persons && needOf(r) == needsRetry:
+	case s.persons && operate.NeedOf(r) == operate.NeedsRetry:
 		l.waiting++
 		return false, nil
 	default:
@@ -92,8 +92,10 @@ func (l *listing) wants(ctx context.Context, st *connect.Store, s *selection, r 
 	}
 }
 
-// unreadableAnswer reads the answer of a completed record, and notes in its Reason that a
-// retry cannot get it. It can check only the form of a sealed answer.
+// unreadableAnswer reads the answer of a completed record, and notes that a retry cannot
+// get it: in its Reason for people, and by the first byte of the answer, of which no
+// release can make more, for the table of needs. It can check only the form of a sealed
+// answer.
 func unreadableAnswer(ctx context.Context, st *connect.Store, r *store.Record, other bool) (bool, error) {
 	whole, err := st.Look.Inspect(ctx, r.ID)
 	switch {
@@ -101,8 +103,8 @@ func unreadableAnswer(ctx context.Context, st *connect.Store, r *store.Record, o
 		return false, nil // it ended meanwhile
 	case err != nil:
 		return false, err
-	case operate.NextOf(&whole).Code == protocol.CodeRecordCorrupt:
-		r.Reason = unreadable
+	case operate.NeedOf(&whole) == operate.NeedsPerson:
+		r.Reason, r.Payload = unreadable, bytes.Clone(whole.Payload[:min(1, len(whole.Payload))])
 		return true, nil
 	default:
 		return other, nil
@@ -128,36 +130,13 @@ func (l *listing) compact(limit int) {
 	}
 }
 
-// need says who has to act on a record.
-type need uint8
-
-const (
-	needsPerson need = iota + 1
-	needsRetry       // the next retry takes it over, unless its policy allows no more attempts
-	needsNone
-)
-
-// String returns the need as a listing shows it.
-func (n need) String() string { return [...]string{"", "person", "retry", "-"}[n] }
-
-func needOf(r *store.Record) need {
-	switch {
-	case r.Stuck(), r.State == store.StateUnreadable, r.State == store.StateCompleted && r.Reason == unreadable:
-		return needsPerson
-	case r.State == store.StateLapsed:
-		return needsRetry
-	default:
-		return needsNone
-	}
-}
-
 // sortByNeed sorts records that need a person first, then those that wait for a retry,
 // running ones, each with the oldest claim first, and the latest completed. Those whose
 // claim is not known follow the others of their kind.
 func sortByNeed(list []store.Record) {
 	rank := func(r *store.Record) int {
-		switch n := needOf(r); {
-		case n == needsNone && r.State.WasCompleted():
+		switch n := operate.NeedOf(r); {
+		case n == operate.NeedsNone && r.State.WasCompleted():
 			return 2*int(n) + 2
 		case r.ClaimedAt.IsZero():
 			return 2*int(n) + 1
@@ -167,7 +146,7 @@ func sortByNeed(list []store.Record) {
 	}
 	slices.SortStableFunc(list, func(a, b store.Record) int {
 		at := cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), cmp.Compare(a.Lease, b.Lease))
-		if needOf(&a) == needsNone && a.State.WasCompleted() {
+		if operate.NeedOf(&a) == operate.NeedsNone && a.State.WasCompleted() {
 			at = b.CompletedAt.Compare(a.CompletedAt)
 		}
 		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), at)
@@ -203,7 +182,7 @@ func (c *session) show(l *listing, wide bool) {
 		if wide {
 			id = r.ID.String()
 		}
-		t.Row(ui.Piece{Text: id}, stateOf(r), ui.Piece{Text: needOf(r).String()}, orNone(r.Label), age(r, now), lease(r),
+		t.Row(ui.Piece{Text: id}, stateOf(r), orNone(operate.NeedOf(r).String()), orNone(r.Label), age(r, now), lease(r),
 			ui.Paint(ui.Plain, "%d", r.Attempt), ui.Paint(ui.Plain, "%d", r.Fence), ui.Piece{Text: ui.Bytes(int64(r.Size))}, validity(r), orNone(r.Description))
 	}
 	c.out.Table(t, wide)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/operate"
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
@@ -81,11 +83,72 @@ func TestScanKeepsTheFirstOfManyPages(t *testing.T) {
 		t.Fatalf("%d records, %d looked at, %v", len(l.records), l.scanned, l.err)
 	}
 	for i, want := range []byte{29, 28, 27, 26} {
-		if r := &l.records[i]; r.ID[1] != want || needOf(r) != needsPerson {
-			t.Errorf("number %d is of page %d, and needs %v", i, r.ID[1], needOf(r))
+		if r := &l.records[i]; r.ID[1] != want || operate.NeedOf(r) != operate.NeedsPerson {
+			t.Errorf("number %d is of page %d, and needs %v", i, r.ID[1], operate.NeedOf(r))
 		}
 	}
 	if cap(l.records) > 10*pageSize {
 		t.Errorf("there was room for %d records", cap(l.records))
+	}
+}
+
+// damaged is an inspector of one completed record, whose answer cannot be read.
+type damaged struct {
+	store.Inspector
+	payload []byte
+}
+
+func (d damaged) record() store.Record {
+	return store.Record{ID: store.ID{1}, State: store.StateCompleted, Fence: 1, Size: len(d.payload)}
+}
+
+func (d damaged) List(_ context.Context, q store.Query) (page store.Page, _ error) {
+	page.Scanned = 1
+	if q.States.Has(store.StateCompleted) {
+		page.Records = append(page.Records, d.record())
+	}
+	return page, nil
+}
+
+func (d damaged) Inspect(context.Context, store.ID) (store.Record, error) {
+	r := d.record()
+	r.Payload = d.payload
+	return r, nil
+}
+
+// list and stuck are of one mind about a completed record whose answer cannot be read:
+// it needs a person. Where answers are not read, neither says anything about it.
+func TestUnreadableAnswerNeedsAPersonInEveryListing(t *testing.T) {
+	t.Parallel()
+	kept, err := operate.Encode(protocol.Response{Status: 201, Body: []byte("paid")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unreadable, completed := store.States(store.StateUnreadable), store.States(store.StateCompleted)
+	for name, c := range map[string]struct {
+		payload []byte
+		s       selection
+		found   int
+		need    operate.Need
+	}{
+		"list":                    {kept[:9], selection{query: store.Query{States: completed}}, 1, operate.NeedsNone},
+		"list, unreadable":        {kept[:9], selection{query: store.Query{States: unreadable}, answers: true}, 1, operate.NeedsPerson},
+		"list, both":              {kept[:9], selection{query: store.Query{States: unreadable | completed}, answers: true}, 1, operate.NeedsPerson},
+		"stuck":                   {kept[:9], selection{query: store.Query{States: operate.MayNeedPerson}, persons: true}, 0, 0},
+		"stuck, answers":          {kept[:9], selection{query: store.Query{States: operate.MayNeedPerson}, persons: true, answers: true}, 1, operate.NeedsPerson},
+		"stuck, answers, empty":   {nil, selection{query: store.Query{States: operate.MayNeedPerson}, persons: true, answers: true}, 1, operate.NeedsPerson},
+		"list, unreadable, whole": {kept, selection{query: store.Query{States: unreadable}, answers: true}, 0, 0},
+		"stuck, answers, whole":   {kept, selection{query: store.Query{States: operate.MayNeedPerson}, persons: true, answers: true}, 0, 0},
+	} {
+		l := scan(t.Context(), &connect.Store{Look: damaged{payload: c.payload}}, &c.s, ui.NewStream(os.Stderr, os.Getenv).Progress())
+		if l.err != nil || len(l.records) != c.found {
+			t.Errorf("%s: found %d, %v", name, len(l.records), l.err)
+			continue
+		}
+		for i := range l.records {
+			if needs := newRecordJSON(&l.records[i]).Needs; needs != c.need.String() {
+				t.Errorf("%s: needs %q, want %q", name, needs, c.need)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -33,13 +34,8 @@ type recordJSON struct {
 }
 
 func newRecordJSON(r *store.Record) recordJSON {
-	needs := ""
-	if n := needOf(r); n != needsNone {
-		needs = n.String()
-	}
 	return recordJSON{
-		Needs: needs,
-		ID:    r.ID.String(), State: r.State.String(), Label: r.Label, Description: r.Description, Attempt: r.Attempt, Fence: r.Fence,
+		Needs: operate.NeedOf(r).String(), ID: r.ID.String(), State: r.State.String(), Label: r.Label, Description: r.Description, Attempt: r.Attempt, Fence: r.Fence,
 		ClaimedAt: instant(r.ClaimedAt), CompletedAt: instant(r.CompletedAt), Resolved: r.Resolved,
 		Preset: presetOf(r).String(), Retention: seconds(r.Retention), Horizon: seconds(r.Horizon),
 		LeaseSeconds: seconds(r.Lease), ValidSeconds: seconds(r.Validity), Size: r.Size, Reason: r.Reason,
@@ -79,9 +75,9 @@ func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 10
 // empty if they get none, or if the record is of a listing, which has no answers.
 func failureKept(r *store.Record) string {
 	switch a := answerOf(r); {
-	case r.Reason == unreadable, a != nil && errors.Is(a.err, store.ErrCorrupt):
+	case a != nil && errors.Is(a.Err, store.ErrCorrupt):
 		return " (unreadable)"
-	case a != nil && a.failure:
+	case a != nil && a.Failed:
 		return " (a failure)"
 	default:
 		return ""
@@ -94,7 +90,7 @@ func stateOf(r *store.Record) ui.Piece {
 	text := r.State.String()
 	switch r.State {
 	case store.StateLapsed, store.StateUnreadable, store.StateUnknown:
-		if style = ui.Bad; needOf(r) == needsRetry {
+		if style = ui.Bad; operate.NeedOf(r) == operate.NeedsRetry {
 			style = ui.Warn
 		}
 	case store.StateRunning:

@@ -187,7 +187,7 @@ func refused(r *store.Record, err error) error {
 		return findings("the record %s changed: %w; nothing was changed", r.ID.Short(), err)
 	}
 	advice := ""
-	if !(r.State == store.StateRunning || r.State == store.StateLapsed || r.State == store.StateUnknown) {
+	if operate.ChoicesOf(r.State).RunAgain {
 		advice = "; --forget --run-again forgets it"
 	}
 	return findings("%w%s; nothing was changed: its client gets %s", err, advice, nextFor(r))
@@ -226,7 +226,7 @@ func (c *session) preview(r *store.Record, d *decision, next *operate.Next) {
 		c.out.Line()
 		return
 	}
-	c.printAnswer(&answer{response: d.Answer}, true)
+	c.printAnswer(&operate.Answer{Response: d.Answer}, true)
 	if _, typed := d.Answer.Header.Get("Content-Type"); !typed && len(d.Answer.Body) > 0 {
 		c.out.Line(ui.Piece{Style: ui.Warn, Text: "  the answer has a body and no Content-Type"})
 	}
