@@ -50,7 +50,7 @@ func goAway(t *testing.T, requests *atomic.Int64) net.Listener {
 	return l
 }
 
-// A request is sent once, although GOAWAY allows a transport to repeat it: the proxy cannot
+// A request is sent once, although GOAWAY lets a transport repeat it: the proxy cannot
 // know that the service, which may run behind another proxy, has told the truth.
 func TestGoAwayRepeatsNoRequestWithAKey(t *testing.T) {
 	t.Parallel()
