@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
@@ -74,6 +75,18 @@ func (w *writer) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
+// bufferPool has the buffers of bodies, of which a reverse proxy otherwise makes one for
+// each response: most of what a request without a key takes.
+type bufferPool struct{ pool sync.Pool }
+
+var buffers = &bufferPool{sync.Pool{New: func() any { return new([32 << 10]byte) }}}
+
+// Get implements [httputil.BufferPool].
+func (b *bufferPool) Get() []byte { return b.pool.Get().(*[32 << 10]byte)[:] }
+
+// Put implements [httputil.BufferPool].
+func (b *bufferPool) Put(p []byte) { b.pool.Put((*[32 << 10]byte)(p)) }
+
 // newForward returns the handler that forwards requests to the upstream. A policy that is
 // aware of the upstream's replays names the field that marks them.
 func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.Logger) http.Handler {
@@ -82,9 +95,10 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 		target.Scheme = "http"
 	}
 	p := &httputil.ReverseProxy{
-		Transport: transport,
-		Rewrite:   func(r *httputil.ProxyRequest) { rewrite(r, &target, c.Trusted) },
-		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Transport:  transport,
+		BufferPool: buffers,
+		Rewrite:    func(r *httputil.ProxyRequest) { rewrite(r, &target, c.Trusted) },
+		ErrorLog:   slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	if aware == "" {
 		return reprisehttp.Proxy(p)
