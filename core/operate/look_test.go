@@ -17,7 +17,7 @@ import (
 func TestNeedOf(t *testing.T) {
 	t.Parallel()
 	guard := func(cfg protocol.Config) *protocol.Guard {
-		cfg.Name = "orders"
+		cfg.Label = "orders"
 		return must(protocol.New(memstore.New(), cfg))
 	}
 	kept := must(operate.Encode(protocol.Response{Status: 201, Body: []byte("paid")}))
