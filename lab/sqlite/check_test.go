@@ -91,19 +91,6 @@ func (d driver) migrate(tb testing.TB, url string) {
 	labtest.Must(tb, reprisesqlite.Migrate(tb.Context(), db, reprisesqlite.Config{}))
 }
 
-func TestTransactionsNeedTwoConnections(t *testing.T) {
-	t.Parallel()
-	db := drivers[0].open(t, drivers[0].newFile(t))
-	for conns, want := range map[int]error{1: store.ErrInvalid, 2: nil} {
-		db.SetMaxOpenConns(conns)
-		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-		labtest.Must(t, err)
-		if err := st.Transacts(); !errors.Is(err, want) {
-			t.Errorf("%d connections: %v, want %v", conns, err, want)
-		}
-	}
-}
-
 // TestTableMayHaveFurtherColumns: those of a later release, which have a default. This
 // release leaves them as they are, and raises the revision with each write.
 func TestTableMayHaveFurtherColumns(t *testing.T) {

@@ -256,10 +256,12 @@ func TestRenewalOfATransactionCounts(t *testing.T) {
 	})
 }
 
-// TestPoolsOfAnySize: fifty handlers at once commit over pools of any size.
+// TestPoolsOfAnySize: fifty handlers at once commit over pools of any size but one, which
+// is refused.
 func TestPoolsOfAnySize(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
+		labtest.Want(t, "a pool of one", d.handlers(t, 1, reprisesqlite.Config{}).Store.Transacts(), store.ErrInvalid)
 		for _, conns := range []int{0, 2, 4} {
 			d.handlers(t, conns, reprisesqlite.Config{}).FiftyAtOnce(t)
 		}
