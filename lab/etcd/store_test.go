@@ -254,22 +254,6 @@ func lonely(t *testing.T) *servers.EtcdMember {
 	return cluster.Members[2]
 }
 
-func TestMemberWithoutALeaderIsUnavailable(t *testing.T) {
-	t.Parallel()
-	st, err := repriseetcd.New(etcdcluster.Connect(t, lonely(t).Addr()), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	etcdcluster.Eventually(t, func() error { // until the member finds that its leader is away
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		if _, err := st.Claim(ctx, claimOf("alone")); !errors.Is(err, store.ErrUnavailable) {
-			return fmt.Errorf("%w, want ErrUnavailable", err)
-		}
-		return nil
-	})
-}
-
 // A client knows a member behind a partition, and two that have a leader. No operation
 // fails because of the first.
 func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
@@ -478,23 +462,6 @@ func TestWatchEndsWithItsClient(t *testing.T) {
 	}
 	if _, _, err := st.Watch(t.Context(), store.ID{}); !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("watch over a closed client: %v", err)
-	}
-}
-
-// The records of a probe are none of a request.
-func TestListShowsNoProbe(t *testing.T) {
-	t.Parallel()
-	st := etcdcluster.Open(t, single(t), etcdcluster.Prefix())
-	r := claimOf("probe")
-	r.Label = store.ProbeLabel
-	if _, err := st.Claim(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	for label, want := range map[string]int{"": 0, store.ProbeLabel: 1} {
-		page, err := st.List(t.Context(), store.Query{Label: label, Limit: 10})
-		if err != nil || len(page.Records) != want {
-			t.Errorf("label %q: %d records, %v, want %d", label, len(page.Records), err, want)
-		}
 	}
 }
 
