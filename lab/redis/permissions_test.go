@@ -161,7 +161,7 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 }
 
 // A permission or a password that is lost while a handler runs, and restored before the
-// lease is lost, has no effect: a completion is refused as misconfigured, which the engine
+// lease is lost, has no effect: a completion is refused as misconfigured, which an engine
 // repeats, and then succeeds.
 func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 	t.Parallel()
