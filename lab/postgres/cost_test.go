@@ -20,6 +20,25 @@ import (
 // pgBody is a response of the size that the targets are set for.
 var pgBody = strings.Repeat("x", 256)
 
+// TestPostgresReplayWritesNothing (P7): a thousand replays leave the
+// server's log where it was.
+func TestPostgresReplayWritesNothing(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t, "wal_level=minimal", "max_wal_senders=0", "autovacuum=off", "checkpoint_timeout=1d")
+	f := pgSetup(t, server)
+	leased := f.Leased(t)
+	r := labtest.Completed(t, leased, pgBody)
+	labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed) // the first reader sets hint bits and fills caches
+	before := pgValue[string](t, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
+	const replays = 1000
+	for range replays {
+		labtest.WantClaim(t, leased, labtest.Rival(r), store.Completed)
+	}
+	if written := pgValue[int64](t, f.Pool, "SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::bigint", before); written != 0 {
+		t.Errorf("%d replays wrote %d bytes of WAL", replays, written)
+	}
+}
+
 // TestPostgresIdlePurgeUsesTheIndex: with no expired records a purge reads a handful of
 // pages, for any number of records.
 func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
