@@ -14,31 +14,6 @@ import (
 	"github.com/reprise-go/reprise/servers"
 )
 
-// replayed moves the instants of completed records into the past, so that the replay of
-// their payloads has ended and their horizon has not.
-func (f *pgFixture) replayed(t *testing.T, ids ...store.ID) {
-	t.Helper()
-	for _, id := range ids {
-		f.exec(t, f.pgDamage("due_at = due_at - 3660000000, lease_until = lease_until - 3660000000, "+
-			"replay_until = replay_until - 3660000000, valid_until = valid_until - 3660000000"), id[:])
-	}
-}
-
-// pgHorizonClaim returns a claim whose payload is replayed for an hour and remembered for
-// another.
-func pgHorizonClaim() store.ClaimRequest {
-	r := labtest.NewClaim()
-	r.Label, r.AtMostOnce, r.Horizon = "payments", true, time.Hour
-	return r
-}
-
-// pgKept claims and completes r.
-func pgKept(t *testing.T, st store.Store, r store.ClaimRequest, payload string) {
-	t.Helper()
-	labtest.WantClaim(t, st, r, store.Claimed)
-	labtest.Must(t, labtest.Complete(t, st, r, payload))
-}
-
 // TestPostgresDeletesPayloads (R37): a number of a card in a response is found in the
 // table and in the files of the server while it is replayed. After its retention, long
 // before the end of its horizon, a purge has emptied the column, and a VACUUM FULL, a
@@ -50,10 +25,13 @@ func TestPostgresDeletesPayloads(t *testing.T) {
 	f := pgSetup(t, server, labtest.MaxConns(4))
 	st := f.Leased(t)
 	f.exec(t, "ALTER TABLE "+f.records()+" ALTER payload SET STORAGE EXTERNAL") // uncompressed, so that it can be found
-	short, long := pgHorizonClaim(), pgHorizonClaim()
+	short, long := labtest.NewClaim(), labtest.NewClaim()
 	const inRow, inToast = "4012888888881881", "4111111111111111"
-	pgKept(t, st, short, "card="+inRow)
-	pgKept(t, st, long, fmt.Sprintf("%4000d card=%s %4000d", 0, inToast, 0))
+	for payload, r := range map[string]*store.ClaimRequest{"card=" + inRow: &short, fmt.Sprintf("%4000d card=%s %4000d", 0, inToast, 0): &long} {
+		r.Horizon = time.Hour
+		labtest.WantClaim(t, st, *r, store.Claimed)
+		labtest.Must(t, labtest.Complete(t, st, *r, payload))
+	}
 
 	data := pgValue[string](t, f.Pool, "SHOW data_directory")
 	inTable := func() int {
@@ -69,7 +47,8 @@ func TestPostgresDeletesPayloads(t *testing.T) {
 		t.Fatalf("%d rows have a number while it is replayed, want 2", n)
 	}
 
-	f.replayed(t, short.ID, long.ID)
+	f.exec(t, "UPDATE "+f.records()+" SET due_at = due_at - 3660000000, lease_until = lease_until - 3660000000, "+
+		"replay_until = replay_until - 3660000000, valid_until = valid_until - 3660000000") // their replay has ended, and their horizon has not
 	if n, err := st.Purge(t.Context(), 100); err != nil || n != 2 {
 		t.Fatalf("the purge changed %d records, %v; want 2", n, err)
 	}
