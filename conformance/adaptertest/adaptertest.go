@@ -35,15 +35,6 @@ type Fixture struct {
 	// operation ran. A Cleanup stops the server and its engine.
 	Serve func(testing.TB, Options) (addr string)
 
-	// Advance lets at least d pass on the store's clock: it moves the clock if it can, or
-	// is [conformance.Sleep].
-	Advance func(testing.TB, time.Duration)
-
-	// Grain is the unit of time of the cases: a retention that a case lets end is a few
-	// Grains long. It must be well above the resolution of the store's clock and the time
-	// of a request. Zero is 200 ms.
-	Grain time.Duration
-
 	// Patience is how long the cases wait for something that must happen. Zero is 10 s; with
 	// less, a case whose store hangs for its 3 s may fail.
 	Patience time.Duration
@@ -53,7 +44,6 @@ type Fixture struct {
 }
 
 const (
-	defaultGrain    = 200 * time.Millisecond
 	defaultPatience = 10 * time.Second
 	silentPatience  = time.Second // of a case whose waiver is silent
 )
@@ -108,8 +98,8 @@ func Failure(tb testing.TB, id string, f Fixture) (failed bool, text string) {
 
 // check reports an invalid fixture.
 func (f *Fixture) check() error {
-	if f.Open == nil || f.Serve == nil || f.Advance == nil {
-		return errors.New("adaptertest: Fixture needs Open, Serve and Advance")
+	if f.Open == nil || f.Serve == nil {
+		return errors.New("adaptertest: Fixture needs Open and Serve")
 	}
 	return suite.CheckWaivers(f.Waivers, Cases())
 }

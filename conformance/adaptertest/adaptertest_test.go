@@ -40,7 +40,7 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 	t.Parallel()
 	good := Fixture{
 		Open:  func(testing.TB) store.Store { return nil },
-		Serve: func(testing.TB, Options) string { return "" }, Advance: conformance.Sleep,
+		Serve: func(testing.TB, Options) string { return "" },
 	}
 	if err := good.check(); err != nil {
 		t.Error(err)
@@ -48,7 +48,6 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 	for name, spoil := range map[string]func(*Fixture){
 		"no Open":         func(f *Fixture) { f.Open = nil },
 		"no Serve":        func(f *Fixture) { f.Serve = nil },
-		"no Advance":      func(f *Fixture) { f.Advance = nil },
 		"waiver of no ID": func(f *Fixture) { f.Waivers = []conformance.Waiver{{Case: "R99", Reason: "misspelt", Says: "a"}} },
 		"waiver of stores": func(f *Fixture) {
 			f.Waivers = []conformance.Waiver{{Case: "claim-first", Reason: "another suite", Says: "a"}}
@@ -68,10 +67,10 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 func TestCasesFailOrAreSkipped(t *testing.T) {
 	t.Parallel()
 	f := Fixture{
-		Open:    func(testing.TB) store.Store { return memstore.New() },
-		Serve:   func(testing.TB, Options) string { return "127.0.0.1:1" },
-		Advance: func(testing.TB, time.Duration) {}, Patience: time.Second,
-		Waivers: []conformance.Waiver{{Case: "R5a", Reason: "there is no server", Says: "connection refused"}},
+		Open:     func(testing.TB) store.Store { return memstore.New() },
+		Serve:    func(testing.TB, Options) string { return "127.0.0.1:1" },
+		Patience: time.Second,
+		Waivers:  []conformance.Waiver{{Case: "R5a", Reason: "there is no server", Says: "connection refused"}},
 	}
 	for id, fails := range map[string]bool{"R1a": true, "R5a": false} {
 		c := &cases[slices.IndexFunc(cases, func(c testCase) bool { return c.ID == id })]

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/conformance/internal/broken"
@@ -19,7 +18,7 @@ func flawedAdapter(flaw broken.Flaw) adaptertest.Fixture {
 	st := sync.OnceValue(memstore.New)
 	return adaptertest.Fixture{
 		Open:  func(testing.TB) store.Store { return st() },
-		Serve: testapp.InTest(flawedServer(flaw)), Advance: conformance.Sleep,
+		Serve: testapp.InTest(flawedServer(flaw)),
 	}
 }
 
@@ -55,41 +54,6 @@ func TestBrokenAdaptersAreRejected(t *testing.T) {
 			f := flawedAdapter(m.Flaw)
 			f.Patience = time.Second // a flaw may suppress the response
 			wantRejected(t, m, f)
-		})
-	}
-}
-
-// A store with a flaw shows through the adapter, where a client can see it.
-func TestBrokenStoresAreRejectedThroughAnAdapter(t *testing.T) {
-	t.Parallel()
-	for flaw, id := range map[broken.Flaw]string{
-		"no-exclusion":                 "R20c",
-		"progress-before-fingerprint":  "R22c",
-		"completed-before-fingerprint": "R22b",
-		"complete-not-repeatable":      "R41d",
-		"payload-ends-at-nul":          "R12a",
-		"payload-cut":                  "R12a",
-		"preset-of-retry":              "R38b",
-		"preset-forgotten":             "R38b",
-		"horizon-replays":              "R37e",
-		"horizon-forgotten":            "R37e",
-		"retention-of-retry":           "R37g",
-		"takeover-once-too-often":      "R38c",
-		"lease-early":                  "R38a",
-		"renew-nothing":                "R39",
-		"unknown-runs":                 "R52a",
-		"unknown-taken-over":           "R52a",
-		"unknown-before-fingerprint":   "R52a",
-		"unknown-hidden":               "R52b",
-		"unknown-not-resolved":         "R52b",
-	} {
-		t.Run(string(flaw), func(t *testing.T) {
-			t.Parallel()
-			backing := broken.New(flaw)
-			wantRejected(t, broken.Mutant{Flaw: flaw, Does: "has a store with the flaw " + string(flaw), Case: id}, adaptertest.Fixture{
-				Open:  func(testing.TB) store.Store { return backing.Open() },
-				Serve: testapp.InTest(testapp.NetHTTP(broken.Middleware(""))), Advance: conformance.Sleep, Patience: 3 * time.Second,
-			})
 		})
 	}
 }

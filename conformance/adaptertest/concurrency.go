@@ -1,9 +1,7 @@
 package adaptertest
 
 import (
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/reprise-go/reprise/conformance"
 
@@ -14,97 +12,7 @@ import (
 // server.
 var held = Program{Effect: true, Status: 201, Headers: []Pair{{"Location", "/orders/1"}}, Body: "held"}
 
-// crowd is how many requests are sent at once.
-const crowd = 12
-
 var concurrencyCases = []testCase{
-	{
-		conformance.Case{ID: "R20c", Rule: "Of many identical requests to two processes at once, one runs.", Source: "draft 2.6"},
-		func(e *env) {
-			one, two := e.serve(Options{}), e.serve(Options{})
-			c := e.post(held)
-			ran, refused := together(c, one, two)
-			if len(ran) != 1 || len(refused) != crowd-1 {
-				one.Fatalf("%d ran and %d were refused, want 1 and %d", len(ran), len(refused), crowd-1)
-			}
-			for _, srv := range []*server{one, two} {
-				srv.replays(c, ran[0])
-			}
-			first, _ := one.executions()
-			second, _ := two.executions()
-			if first+second != 1 {
-				one.Errorf("the handler ran %d times in one process and %d in the other", first, second)
-			}
-		},
-	},
-	{
-		conformance.Case{ID: "R20d", Rule: "Duplicates that wait get the replay when the first request ends.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Wait: e.fixture.Patience}})
-			c := e.post(held)
-			first := srv.begin(c)
-			srv.waitForHandler()
-			var others []*pending
-			for range 4 {
-				others = append(others, srv.begin(c))
-			}
-			srv.wantWaiting(others)
-			srv.releaseHandlers()
-			for _, p := range others {
-				srv.wantReplay(p.answer(), first.answer())
-			}
-			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R20e", Rule: "When duplicates wait and the first request is released, exactly one of them runs, and the others get its response.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Wait: e.fixture.Patience}})
-			failing := held
-			failing.Status = 503
-			c := e.post(failing)
-			first := srv.begin(c)
-			srv.waitForHandler()
-			var others []*pending
-			for range 4 { // their program is no part of the fingerprint
-				others = append(others, srv.begin(c.does(Program{Status: 201, Body: "second"})))
-			}
-			srv.wantWaiting(others)
-			srv.releaseHandlers()
-			if a := first.answer(); a.status != 503 {
-				srv.Errorf("the first is answered %v", a)
-			}
-			marked := 0
-			for _, p := range others {
-				a := p.answer()
-				if a.status != 201 || a.body != "second" || a.exec() != 2 {
-					srv.Errorf("a waiter is answered %v", a)
-				}
-				marked += len(a.values(protocol.FieldReplayed))
-			}
-			if marked != len(others)-1 {
-				srv.Errorf("%d of %d waiters got a replay, want all but one", marked, len(others))
-			}
-			srv.ran(2)
-		},
-	},
-	{
-		conformance.Case{ID: "R21", Rule: "Different keys never affect each other, even while one of them is in progress.", Source: "draft 2.2"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			first := srv.begin(e.post(held))
-			srv.waitForHandler()
-			other := e.post(created).freshKey()
-			answer := srv.run(other)
-			srv.replays(other, answer)
-			if first.answered() {
-				srv.Error("the request that is held was answered")
-			}
-			srv.releaseHandlers()
-			srv.wantRun(first.answer())
-			srv.ran(2)
-		},
-	},
 	{
 		conformance.Case{ID: "R22b", Rule: "A different request with the same key is refused after the first completed, and its record is untouched.", Source: "draft 2.6"},
 		func(e *env) {
@@ -116,19 +24,6 @@ var concurrencyCases = []testCase{
 				srv.replays(c, first)
 			}
 			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R22c", Rule: "A different request with the same key is refused by another process too, while the first runs.", Source: "draft 2.6"},
-		func(e *env) {
-			one, two := e.serve(Options{}), e.serve(Options{})
-			c := e.post(held)
-			first := one.begin(c)
-			one.waitForHandler()
-			two.refuses(c.withBody("another"), protocol.CodeKeyReused)
-			one.releaseHandlers()
-			two.replays(c, first.answer())
-			two.ran(0)
 		},
 	},
 	{
@@ -185,48 +80,6 @@ var concurrencyCases = []testCase{
 			srv.ran(1)
 		},
 	},
-}
-
-// together sends a call many times at once, to the servers in turn. When each call was
-// refused or its handler is held, it releases the handlers.
-func together(c call, servers ...*server) (ran, refused []answer) {
-	servers[0].Helper()
-	calls := make([]*pending, crowd)
-	for i := range calls {
-		calls[i] = servers[i%len(servers)].begin(c)
-	}
-	servers[0].eventually("an answer to all calls that do not run", func() bool {
-		n := 0
-		for _, p := range calls {
-			if p.answered() {
-				n++
-			}
-		}
-		for _, srv := range servers {
-			n += len(srv.arrived)
-		}
-		return n == crowd
-	})
-	for _, srv := range servers {
-		srv.releaseHandlers()
-	}
-	for _, p := range calls {
-		if a := p.answer(); a.status == 409 {
-			refused = append(refused, a)
-		} else {
-			ran = append(ran, a)
-		}
-	}
-	return ran, refused
-}
-
-// wantWaiting fails if one of the calls is answered within the time that a refusal takes.
-func (srv *server) wantWaiting(calls []*pending) {
-	srv.Helper()
-	srv.advance(100 * time.Millisecond)
-	if i := slices.IndexFunc(calls, (*pending).answered); i >= 0 {
-		srv.Fatalf("a duplicate that should wait is answered %v", calls[i].answer())
-	}
 }
 
 // sendUntilDone repeats a call until the first request no longer runs.

@@ -21,9 +21,6 @@ type env struct {
 
 func newEnv(tb testing.TB, f Fixture) *env {
 	tb.Helper()
-	if f.Grain == 0 {
-		f.Grain = defaultGrain
-	}
 	if f.Patience == 0 {
 		f.Patience = defaultPatience
 	}
@@ -43,12 +40,6 @@ func (e *env) post(p Program) call {
 func (c call) freshKey() call {
 	id := suite.NewID()
 	return c.withKeys("key-" + id.String()[:32])
-}
-
-// advance lets at least d pass on the store's clock.
-func (e *env) advance(d time.Duration) {
-	e.Helper()
-	e.fixture.Advance(e, d)
 }
 
 // eventually polls until done reports true.

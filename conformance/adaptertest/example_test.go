@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -23,9 +22,8 @@ func ExampleRun() {
 		adaptertest.Run(t, func(testing.TB) adaptertest.Fixture {
 			st := sync.OnceValue(memstore.New)
 			return adaptertest.Fixture{
-				Open:    func(testing.TB) store.Store { return st() },
-				Serve:   testapp.InTest(testapp.NetHTTP(middleware)),
-				Advance: conformance.Sleep,
+				Open:  func(testing.TB) store.Store { return st() },
+				Serve: testapp.InTest(testapp.NetHTTP(middleware)),
 			}
 		})
 	}

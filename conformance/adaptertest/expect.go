@@ -117,19 +117,14 @@ type otherProcess struct {
 
 // claims claims the operation of c, whose key is a bare one, as another process does:
 // with the ID and the fingerprint that the package protocol derives.
-func (srv *server) claims(c call, r store.ClaimRequest) otherProcess {
+func (srv *server) claims(c call) otherProcess {
 	srv.Helper()
 	fingerprint, err := protocol.DefaultFingerprint(c.request(), c.keys[0], []byte(c.body))
 	if err != nil {
 		srv.Fatal(err)
 	}
-	r.ID, r.Owner, r.Fingerprint = store.DeriveID(c.tenant, "", c.keys[0]), store.NewOwner(), fingerprint
-	if r.Lease == 0 {
-		r.Lease = long
-	}
-	if r.Retention == 0 {
-		r.Retention = long
-	}
+	r := store.ClaimRequest{ID: store.DeriveID(c.tenant, "", c.keys[0]), Owner: store.NewOwner(), Fingerprint: fingerprint, Lease: long}
+	r.Retention = long
 	got, err := srv.store.Claim(srv.Context(), r)
 	if err != nil || got.Outcome != store.Claimed {
 		srv.Fatalf("claim at the store: %v, %v", got.Outcome, err)

@@ -9,7 +9,6 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 var fingerprintCases = []testCase{
@@ -75,7 +74,7 @@ var fingerprintCases = []testCase{
 				plain.withBody(""),
 			} {
 				c = c.freshKey()
-				other := srv.claims(c, store.ClaimRequest{})
+				other := srv.claims(c)
 				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeInProgress) // and not that the key was used for another request
 				other.completes("not a response")
 				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeRecordCorrupt)

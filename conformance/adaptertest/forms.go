@@ -7,7 +7,6 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // formPart is a part of a multipart form: its Content-Disposition after the type, its own
@@ -77,7 +76,7 @@ var formCases = []testCase{
 			srv := e.serve(Options{})
 			for _, part := range []formPart{title, picture} {
 				c := e.upload("b", part).freshKey()
-				other := srv.claims(c, store.ClaimRequest{})
+				other := srv.claims(c)
 				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeInProgress)
 				other.completes("not a response")
 				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeRecordCorrupt)

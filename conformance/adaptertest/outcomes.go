@@ -34,30 +34,6 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R31c", Rule: "With AtMostOnce a 5xx is kept and replayed.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: atMostOnce})
-			for _, status := range []int{500, 502, 503, 599} {
-				c := e.post(Program{Status: status, Body: "failed", Headers: []Pair{{"X-Why", "disk"}}}).freshKey()
-				srv.replays(c, srv.run(c))
-			}
-			srv.ran(4)
-		},
-	},
-	{
-		conformance.Case{ID: "R31d", Rule: "A panic is released: the next request runs.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(Program{Behaviour: Panics})
-			for range 2 {
-				srv.dial().wantFailure(c)
-			}
-			last := c.does(created)
-			srv.replays(last, srv.run(last))
-			srv.ran(3)
-		},
-	},
-	{
 		conformance.Case{ID: "R31e", Rule: "With AtMostOnce a panic is kept as a 500 without a body.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
@@ -271,17 +247,6 @@ var outcomeCases = []testCase{
 				}
 				srv.ran(runs)
 			}
-		},
-	},
-	{
-		conformance.Case{ID: "R36a", Rule: "A handler can keep a response that would be released.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			for _, status := range []int{500, 503, 429, 307} {
-				c := e.post(Program{Status: status, Body: "kept", Keep: true}).freshKey()
-				srv.replays(c, srv.run(c))
-			}
-			srv.ran(4)
 		},
 	},
 }

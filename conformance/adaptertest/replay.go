@@ -84,16 +84,6 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R12d", Rule: "A retry at another process gets the same replay.", Source: "profile"},
-		func(e *env) {
-			one, two := e.serve(Options{}), e.serve(Options{})
-			c := e.post(created)
-			first := one.run(c)
-			two.replays(c, first)
-			two.ran(0)
-		},
-	},
-	{
 		conformance.Case{ID: "R15", Rule: "A replay has one marker and a Date of its own.", Source: "profile, RFC 9110 6.6.1"},
 		func(e *env) {
 			srv := e.serve(Options{})

@@ -126,13 +126,3 @@ func (p *pending) answer() answer {
 	}
 	return p.got
 }
-
-// answered reports whether the response has arrived.
-func (p *pending) answered() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}

@@ -25,21 +25,6 @@ func failure(class error) error { return fmt.Errorf("%w: the case says so", clas
 
 var storeFaultCases = []testCase{
 	{
-		conformance.Case{ID: "R40a", Rule: "When the store is unreachable nothing runs, and the client gets 503 with Retry-After.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Engine: hasty})
-			c := e.post(created)
-			for _, class := range []error{store.ErrUnavailable, store.ErrUnknown, store.ErrBusy, store.ErrFull, store.ErrMisconfigured} {
-				srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(class)))
-				srv.refuses(c, protocol.CodeStoreUnavailable)
-			}
-			srv.ran(0)
-			srv.faults.Clear()
-			srv.replays(c, srv.run(c))
-			srv.ran(1)
-		},
-	},
-	{
 		conformance.Case{ID: "R40d", Rule: "With FailOpen the handler runs unprotected when the store is unreachable, and the response says so.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
@@ -75,31 +60,6 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41b", Rule: "A response that was not recorded in time is recorded as soon as the store accepts it.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Engine: hastyEnd})
-			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
-			c := e.post(created)
-			first := srv.send(c)
-			srv.faults.Clear()
-			again := srv.wantReplayAfterLeaving(c)
-			if again.status != first.status || again.body != first.body || again.value(protocol.FieldStatus) != "" {
-				srv.Errorf("replayed %v, of %v", again, first)
-			}
-			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R41d", Rule: "A completion whose reply is lost is repeated: the response is recorded and has no marker.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			srv.faults.Next(faultstore.Complete, faultstore.LoseReply())
-			c := e.post(created)
-			srv.replays(c, srv.run(c))
-			srv.ran(1)
-		},
-	},
-	{
 		conformance.Case{ID: "R41f", Rule: "When another process took over and completed, the client gets the response that it recorded.", Source: "profile"},
 		func(e *env) {
 			one, two := e.serve(Options{}), e.serve(Options{})
@@ -111,31 +71,6 @@ var storeFaultCases = []testCase{
 			one.releaseHandlers()
 			one.wantReplay(first.answer(), kept)
 			one.replays(c, kept)
-		},
-	},
-	{
-		conformance.Case{ID: "R41i", Rule: "Where effects commit with the response and the outcome of the commit is unknown, the client gets 503, and its retry finds out.", Source: "trap: commit failing after success"},
-		func(e *env) {
-			srv := e.serve(Options{Engine: hasty, Guard: transactional})
-			srv.faults.Next(faultstore.Complete, faultstore.LoseReply())
-			c := e.post(created)
-			srv.wantProblem(srv.send(c), c, protocol.CodeStoreUnavailable)
-			again := srv.send(c)
-			if again.status != 201 || again.body != created.Body || again.value(protocol.FieldReplayed) != "true" {
-				srv.Errorf("the client that comes back is answered %v", again)
-			}
-			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R41j", Rule: "Where effects commit with the response and were rolled back, the client gets 503 not-applied, and its retry runs.", Source: "trap: commit failing after success"},
-		func(e *env) {
-			srv := e.serve(Options{Engine: hasty, Guard: transactional})
-			srv.faults.Next(faultstore.Complete, faultstore.FailBefore(failure(store.ErrNotApplied)))
-			c := e.post(created)
-			srv.wantProblem(srv.send(c), c, protocol.CodeNotApplied)
-			srv.replays(c, srv.run(c))
-			srv.ran(2)
 		},
 	},
 }

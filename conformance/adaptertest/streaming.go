@@ -39,19 +39,6 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34b", Rule: "A streamed response is replayed as a whole.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(streamed)
-			first := srv.run(c)
-			if first.body != streamedBody {
-				srv.Errorf("streamed %v", first)
-			}
-			srv.replays(c, first)
-			srv.ran(1)
-		},
-	},
-	{
 		conformance.Case{ID: "R34c", Rule: "Where effects commit with the response, none of it is sent before the commit.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: transactional})
@@ -120,26 +107,6 @@ var streamingCases = []testCase{
 				}
 			}
 			srv.wantNoStoreCall()
-		},
-	},
-	{
-		conformance.Case{ID: "R35a", Rule: "A response body over the limit is sent in full; a retry gets the status and fields with a summary and does not run.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
-			for _, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
-				p := oversized(100_000)
-				p.Write = mode
-				c := e.post(p).freshKey()
-				if first := srv.run(c); first.body != string(PatternBody(100_000)) || first.value("ETag") == "" {
-					srv.Errorf("the first answer is %v", first)
-				}
-				again := srv.send(c)
-				srv.wantSummary(again, 201)
-				if again.value("ETag")+again.value("Content-Language") != "" {
-					srv.Errorf("the summary has fields about the body that it stands for: %v", again)
-				}
-			}
-			srv.ran(3)
 		},
 	},
 	{

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
-	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -47,7 +46,7 @@ func BenchmarkNetHTTPOverMemory(b *testing.B) {
 	adaptertest.Benchmark(b, func(testing.TB) adaptertest.Fixture {
 		return adaptertest.Fixture{
 			Open:  func(testing.TB) store.Store { return memstore.New() },
-			Serve: testapp.InTest(apphttp.New), Advance: conformance.Sleep,
+			Serve: testapp.InTest(apphttp.New),
 		}
 	})
 }

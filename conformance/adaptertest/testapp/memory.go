@@ -16,7 +16,7 @@ func OverMemory(build func(*App) Server, waivers ...conformance.Waiver) func(tes
 	return func(testing.TB) adaptertest.Fixture {
 		st := sync.OnceValue(memstore.New) // two handles of a case are two processes
 		return adaptertest.Fixture{
-			Open: func(testing.TB) store.Store { return st() }, Serve: InTest(build), Advance: conformance.Sleep, Waivers: waivers,
+			Open: func(testing.TB) store.Store { return st() }, Serve: InTest(build), Waivers: waivers,
 		}
 	}
 }
