@@ -29,8 +29,6 @@ const (
 	Replays  Traffic = "replay"    // a POST with the same key each time
 )
 
-var allTraffic = []Traffic{NotKeyed, Unkeyed, NewKeys, Replays}
-
 // measuredRequests is how many requests an allocation count is the mean of; as many as
 // fill pools and maps go before them.
 const (
@@ -70,33 +68,6 @@ func AllocsPerRequest(tb testing.TB, addr, target string, kind Traffic, connecti
 	send(measuredRequests)
 	runtime.ReadMemStats(&after)
 	return float64(after.Mallocs-before.Mallocs) / float64(measuredRequests/connections*connections)
-}
-
-// Benchmark measures an adapter with each kind of traffic over one connection, and
-// reports the allocations of a request; for a keyed request also how many of them are the
-// middleware's. newFixture is called once for each.
-func Benchmark(b *testing.B, newFixture func(testing.TB) Fixture) {
-	own := 0.0
-	for _, kind := range allTraffic {
-		b.Run(string(kind), func(b *testing.B) {
-			f := newFixture(b)
-			addr := f.Serve(b, Options{Store: f.Open(b)})
-			l := newLoad(b, addr, "/t/"+opName, kind)
-			l.send(1)
-			b.ResetTimer()
-			l.send(b.N)
-			b.StopTimer()
-			allocs := AllocsPerRequest(b, addr, "/t/"+opName, kind, 1)
-			b.ReportMetric(allocs, "allocs/request")
-			switch kind {
-			case NotKeyed:
-				own = allocs
-			case NewKeys, Replays:
-				b.ReportMetric(allocs-own, "added-allocs/request")
-			case Unkeyed:
-			}
-		})
-	}
 }
 
 // load is a client without allocations: a connection, and the bytes of one request.

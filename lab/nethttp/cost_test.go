@@ -1,14 +1,9 @@
 package labhttp_test
 
 import (
-	"net/http"
 	"testing"
 
-	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
-	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
-	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/frameworks/cost"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
@@ -39,39 +34,3 @@ func TestCostOfNetHTTPOverMemory(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkNetHTTPOverMemory shows the time as well: the difference of unkeyed and
-// not-keyed is the cost of the middleware for a request without a key.
-func BenchmarkNetHTTPOverMemory(b *testing.B) {
-	adaptertest.Benchmark(b, func(testing.TB) adaptertest.Fixture {
-		return adaptertest.Fixture{
-			Open:  func(testing.TB) store.Store { return memstore.New() },
-			Serve: testapp.InTest(apphttp.New),
-		}
-	})
-}
-
-// BenchmarkUnkeyedNetHTTP is P11: the difference of the two is the cost of the middleware
-// for a request without a key, in time and allocations, without a network in between.
-func BenchmarkUnkeyedNetHTTP(b *testing.B) {
-	for name, handler := range map[string]http.Handler{"bare": cost.Handler(), "protected": cost.Middleware(b)(cost.Handler())} {
-		b.Run(name, func(b *testing.B) {
-			w := discard{http.Header{}}
-			r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://conformance.test/orders", http.NoBody)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				handler.ServeHTTP(w, r)
-			}
-		})
-	}
-}
-
-// discard is a response without a reader.
-type discard struct{ header http.Header }
-
-func (d discard) Header() http.Header       { return d.header }
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) WriteHeader(int)             {}
