@@ -64,22 +64,6 @@ var concurrencyCases = []testCase{
 			srv.ran(1)
 		},
 	},
-	{
-		conformance.Case{ID: "R23c", Rule: "A client that leaves while a large response is sent gets all of it on its retry.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 16 << 20}}})
-			c := e.post(Program{Status: 200, BodySize: 8 << 20, Headers: []Pair{{"Content-Type", "x/y"}}})
-			w := srv.dial()
-			w.write(c.bytes())
-			w.await("HTTP/1.1 200 OK\r\n")
-			w.close()
-			got := srv.wantReplayAfterLeaving(c)
-			if got.body != string(PatternBody(8<<20)) {
-				srv.Errorf("the replay has %d bytes that are not those of the first answer", len(got.body))
-			}
-			srv.ran(1)
-		},
-	},
 }
 
 // sendUntilDone repeats a call until the first request no longer runs.

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"strings"
 
 	"github.com/reprise-go/reprise/conformance"
 
@@ -106,18 +105,6 @@ var fingerprintCases = []testCase{
 				srv.wantReplay(w.read(), first)
 			}
 			srv.replays(c.withKeys(`"`+e.key+`";trace=1`), first)
-			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R25c", Rule: "The version of HTTP is not compared.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(created)
-			first := srv.run(c)
-			w := srv.dial()
-			w.write(strings.Replace(c.bytes(), "HTTP/1.1", "HTTP/1.0", 1))
-			srv.wantReplay(w.read(), first)
 			srv.ran(1)
 		},
 	},

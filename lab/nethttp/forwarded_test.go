@@ -86,7 +86,7 @@ func Forwarded(tb testing.TB, st store.Store, engine reprise.Config, c proxy.Con
 
 // inFile are the fields of a [protocol.Config] that cases set and for which a file has
 // one. A file has more, which the proxy's own tests cover.
-var inFile = []string{"Name", "Required", "Preset", "Retention", "Horizon", "MaxAttempts", "Wait", "FailOpen", "Limits", "Fingerprint"}
+var inFile = []string{"Name", "Required", "Preset", "Retention", "Horizon", "FailOpen", "Limits", "Fingerprint"}
 
 // beyondFile returns the name of an option that no file has.
 func beyondFile(o *adaptertest.Options) string {
@@ -105,8 +105,7 @@ func beyondFile(o *adaptertest.Options) string {
 func policyOf(g *protocol.Config) proxy.Policy {
 	p := proxy.Policy{
 		Name: g.Label, Required: g.Required, Preset: "recoverable",
-		Retention: proxy.Duration(g.Retention), Horizon: proxy.Duration(g.Horizon), Wait: proxy.Duration(g.Wait),
-		MaxAttempts: g.MaxAttempts, FailOpen: g.FailOpen,
+		Retention: proxy.Duration(g.Retention), Horizon: proxy.Duration(g.Horizon), FailOpen: g.FailOpen,
 		MaxRequestBody: g.Limits.RequestBody, MaxResponseBody: g.Limits.ResponseBody, FingerprintHeaders: g.Fingerprint.Headers,
 	}
 	if g.Preset == reprise.AtMostOnce {

@@ -32,7 +32,6 @@ var NetHTTPWaivers = []conformance.Waiver{
 var FastHTTPWaivers = []conformance.Waiver{
 	{Case: "R1e", Silent: true, Says: "no handler started", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
 	{Case: "R17a", Silent: true, Says: "103 Early Hints", Reason: "fasthttp sends no informational answers"},
-	{Case: "R26c", Says: "answered 413", Reason: "fasthttp refuses or reads the body by itself before any handler: a declared length over its own limit is its plain 413"},
 	{Case: "R28a", Silent: true, Says: "read an answer", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
 	{Case: "R27e", Says: "answered 200", Reason: "fasthttp before 1.70 takes a chunked body as whole once its last chunk came; the handler gets all of it"},
 }
