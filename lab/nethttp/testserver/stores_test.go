@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,12 +56,6 @@ func query[T any](t *testing.T, database, sql string, args ...any) []T {
 	return list
 }
 
-// inFile returns the flags of a store in a new file.
-func inFile(t *testing.T, store string) []string {
-	t.Helper()
-	return []string{"-store", store, "-sqlite-file", filepath.Join(t.TempDir(), "records.db")}
-}
-
 // effect is a row of reprise_effects.
 type effect struct {
 	Attempt int
@@ -88,8 +81,6 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 			addrs := set.SentinelAddrs()
 			return []string{"-store", "redis", "-redis-url", "redis://" + addrs[0] + "?master_name=" + set.MasterName + "&addr=" + addrs[1]}
 		},
-		"sqlite":    func(t *testing.T) []string { t.Helper(); return inFile(t, "sqlite") },
-		"sqlite-tx": func(t *testing.T) []string { t.Helper(); return inFile(t, "sqlite-tx") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
