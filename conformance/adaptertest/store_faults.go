@@ -60,6 +60,16 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R41d", Rule: "A completion whose reply is lost is repeated: the response is recorded and has no marker.", Source: "profile"},
+		func(e *env) {
+			srv := e.serve(Options{})
+			srv.faults.Next(faultstore.Complete, faultstore.LoseReply())
+			c := e.post(created)
+			srv.replays(c, srv.run(c))
+			srv.ran(1)
+		},
+	},
+	{
 		conformance.Case{ID: "R41f", Rule: "When another process took over and completed, the client gets the response that it recorded.", Source: "profile"},
 		func(e *env) {
 			one, two := e.serve(Options{}), e.serve(Options{})
