@@ -86,7 +86,7 @@ func Forwarded(tb testing.TB, st store.Store, engine reprise.Config, c proxy.Con
 
 // inFile are the fields of a [protocol.Config] that cases set and for which a file has
 // one. A file has more, which the proxy's own tests cover.
-var inFile = []string{"Name", "Required", "Preset", "Retention", "Horizon", "FailOpen", "Limits", "Fingerprint"}
+var inFile = []string{"Label", "Required", "Preset", "Retention", "Horizon", "FailOpen", "Limits", "Fingerprint"}
 
 // beyondFile returns the name of an option that no file has.
 func beyondFile(o *adaptertest.Options) string {
