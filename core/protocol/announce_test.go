@@ -196,9 +196,7 @@ func TestNoExpiryWithoutARecord(t *testing.T) {
 				if got := fieldNames(reply.Added); reply.Mark != c.mark || !slices.Equal(got, want) {
 					t.Errorf("%s, link %q, expires %t: marked %v, added %q, want %q", name, link, expires, reply.Mark, got, want)
 				}
-				ended, cancel := context.WithCancel(t.Context())
-				cancel()
-				_ = engine.Close(ended)
+				_ = engine.Close(ended())
 			}
 		}
 	}

@@ -30,16 +30,11 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		"Key":                        {Key: protocol.KeyHeader("not a name")},
 		"Key: idempotency-key":       {Key: protocol.KeyHeader("Idempotency-Key", "idempotency-key")},
 		"KeyMode":                    {KeyMode: 9},
-		"Limits.Key":                 {Limits: protocol.Limits{Key: 35}},
 		"Methods":                    {Methods: []string{"POST", "GET"}},
 		"Methods: \"post\"":          {Methods: []string{"post"}},
 		"Methods: the list is empty": {Methods: []string{}},
 		"Preset":                     {Preset: 9},
-		"Retention":                  {Retention: -time.Hour},
 		"MaxAttempts":                {MaxAttempts: -1},
-		"Wait":                       {Wait: -1},
-		"Limits.RequestBody":         {Limits: protocol.Limits{RequestBody: -1}},
-		"Limits.ResponseBody":        {Limits: protocol.Limits{ResponseBody: 1 << 30}},
 		"Oversize":                   {Oversize: 9},
 		"Omit: needs CanonicalJSON":  {Fingerprint: protocol.Fingerprinting{Omit: []string{"/id"}}},
 		"Omit: needs":                {Fingerprint: protocol.Fingerprinting{Omit: []string{"/id"}, Func: protocol.NoFingerprint}},
@@ -51,16 +46,11 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		"Omit: has 33 pointers":      {Fingerprint: protocol.Fingerprinting{Omit: make([]string, 33), Func: protocol.CanonicalJSON}},
 		"Announce.PolicyURL":         {Announce: protocol.Announcing{PolicyURL: "https://x.example/a b"}},
 		"Keep.Headers":               {Keep: protocol.Keeping{Headers: []string{"Set-Cookie"}}},
-		"FailOpen":                   {FailOpen: true, Preset: reprise.AtMostOnce},
-		"FailOpen: cannot be":        {FailOpen: true, Horizon: time.Hour},
 	} {
 		_, err := protocol.Over(engine, cfg)
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
-	}
-	if _, err := protocol.Over(nil, protocol.Config{}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("without an engine: %v", err)
 	}
 	if _, err := protocol.Over(engine, protocol.Config{}); err != nil {
 		t.Errorf("the zero value: %v", err)
@@ -150,12 +140,7 @@ func TestR44FailuresOfTheScopeFunction(t *testing.T) {
 		{fmt.Errorf("%w: GET /tenants?key=secret%%2Dkey", store.ErrUnavailable), 503, "withheld"},
 	} {
 		log, seen := new(strings.Builder), new(eventLog)
-		guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{
-			Log: slog.New(slog.NewTextHandler(log, nil)), MaxRun: time.Hour, Observer: seen,
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		guard := setup(t, protocol.Config{Engine: reprise.Config{Log: slog.New(slog.NewTextHandler(log, nil)), MaxRun: time.Hour, Observer: seen}}).guard
 		for range 2 {
 			a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {`"secret-key"`}}},
 				func() (string, error) { return "", c.err })
@@ -254,15 +239,8 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			t.Parallel()
 			for _, failOpen := range []bool{false, true} {
-				engine, err := reprise.New(unclaimed(c.err), reprise.Config{ClaimTimeout: 10 * time.Millisecond})
-				if err != nil {
-					t.Fatal(err)
-				}
-				guard, err := protocol.Over(engine, protocol.Config{FailOpen: failOpen})
-				if err != nil {
-					t.Fatal(err)
-				}
-				b := &bench{t, guard}
+				engine := must(reprise.New(unclaimed(c.err), reprise.Config{ClaimTimeout: 10 * time.Millisecond}))
+				b := &bench{t, must(protocol.Over(engine, protocol.Config{FailOpen: failOpen}))}
 				ran := false
 				w := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
 					ran = true
@@ -276,9 +254,7 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 				case ran || w.Code != c.status || !strings.Contains(w.Body.String(), c.code):
 					t.Errorf("ran %v, %d %s, want %d %s", ran, w.Code, w.Body, c.status, c.code)
 				}
-				ended, cancel := context.WithCancel(t.Context())
-				cancel()
-				_ = engine.Close(ended)
+				_ = engine.Close(ended())
 			}
 		})
 	}
@@ -354,87 +330,43 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 	const day = 24 * time.Hour
 	engine := must(reprise.New(memstore.New(), reprise.Config{Retention: 10 * day}))
 	st, longest, most := new(blobs), store.MaxDuration, store.MaxDuration-10*day
-	for field, c := range map[string]struct{ first, last, before, after protocol.Config }{
-		"Label": {
-			protocol.Config{Label: " "},
-			protocol.Config{Label: strings.Repeat("~", store.MaxLabel)},
-			protocol.Config{Label: "\x1f"},
-			protocol.Config{Label: strings.Repeat("~", store.MaxLabel+1)},
-		},
-		"Limits.Key": {
-			protocol.Config{Limits: protocol.Limits{Key: 36}},
-			protocol.Config{Limits: protocol.Limits{Key: 4096}},
-			protocol.Config{Limits: protocol.Limits{Key: 35}},
-			protocol.Config{Limits: protocol.Limits{Key: 4097}},
-		},
-		"Limits.RequestBody": {
-			protocol.Config{Limits: protocol.Limits{RequestBody: 1}},
-			protocol.Config{Limits: protocol.Limits{RequestBody: math.MaxInt32}},
-			protocol.Config{Limits: protocol.Limits{RequestBody: -1}},
-			protocol.Config{Limits: protocol.Limits{RequestBody: math.MinInt32}},
-		},
-		"Limits.ResponseBody": {
-			protocol.Config{Limits: protocol.Limits{ResponseBody: 1}},
-			protocol.Config{Limits: protocol.Limits{ResponseBody: 63 << 20}},
-			protocol.Config{Limits: protocol.Limits{ResponseBody: -1}},
-			protocol.Config{Limits: protocol.Limits{ResponseBody: 63<<20 + 1}},
-		},
-		"Retention": {
-			protocol.Config{Retention: time.Millisecond},
-			protocol.Config{Retention: longest},
-			protocol.Config{Retention: time.Millisecond - 1},
-			protocol.Config{Retention: longest + 1},
-		},
+	key := func(n int) protocol.Config { return protocol.Config{Limits: protocol.Limits{Key: n}} }
+	request := func(n int) protocol.Config { return protocol.Config{Limits: protocol.Limits{RequestBody: n}} }
+	response := func(n int) protocol.Config { return protocol.Config{Limits: protocol.Limits{ResponseBody: n}} }
+	blob := func(most int64, limit int) protocol.Config {
+		return protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: most}, Limits: protocol.Limits{ResponseBody: limit}}
+	}
+	spool := func(most int64) protocol.Config {
+		return protocol.Config{Offload: protocol.Offloading{Blobs: st, ReadOnly: true, MaxBody: 1000, MaxSpool: most}}
+	}
+	within := func(d time.Duration) protocol.Config {
+		return protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: d}}
+	}
+	for field, c := range map[string][4]protocol.Config{ // the bounds, and then those beyond them
+		"Label":               {{Label: " "}, {Label: strings.Repeat("~", store.MaxLabel)}, {Label: "\x1f"}, {Label: strings.Repeat("~", store.MaxLabel+1)}},
+		"Limits.Key":          {key(36), key(4096), key(35), key(4097)},
+		"Limits.RequestBody":  {request(1), request(math.MaxInt32), request(-1), request(math.MinInt32)},
+		"Limits.ResponseBody": {response(1), response(63 << 20), response(-1), response(63<<20 + 1)},
+		"Retention":           {{Retention: time.Millisecond}, {Retention: longest}, {Retention: time.Millisecond - 1}, {Retention: longest + 1}},
 		"Horizon": {
-			protocol.Config{Horizon: time.Millisecond},
-			protocol.Config{Retention: day, Horizon: longest - day},
-			protocol.Config{Horizon: time.Millisecond - 1},
-			protocol.Config{Retention: day, Horizon: longest - day + 1},
+			{Horizon: time.Millisecond},
+			{Retention: day, Horizon: longest - day},
+			{Horizon: time.Millisecond - 1},
+			{Retention: day, Horizon: longest - day + 1},
 		},
-		"Horizon: ": { // beside the retention of the engine
-			protocol.Config{Horizon: most - 1},
-			protocol.Config{Horizon: most},
-			protocol.Config{Horizon: -1},
-			protocol.Config{Horizon: most + 1},
-		},
-		"Offload.MaxBody": {
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 2}, Limits: protocol.Limits{ResponseBody: 1}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1 << 40}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: -1}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1<<40 + 1}},
-		},
-		"Offload.MaxBody: ": { // besides the records' limits
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1001}, Limits: protocol.Limits{ResponseBody: 1000}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1002}, Limits: protocol.Limits{ResponseBody: 1000}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 999}, Limits: protocol.Limits{ResponseBody: 1000}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1000}, Limits: protocol.Limits{ResponseBody: 1000}},
-		},
-		"Offload.MaxSpool": {
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, ReadOnly: true, MaxBody: 1000, MaxSpool: 1000}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, ReadOnly: true, MaxBody: 1000, MaxSpool: 1 << 50}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, ReadOnly: true, MaxBody: 1000, MaxSpool: -1}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, ReadOnly: true, MaxBody: 1000, MaxSpool: 999}},
-		},
-		"Offload.Timeout": {
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: time.Millisecond}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: time.Hour}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: time.Millisecond - 1}},
-			protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: time.Hour + 1}},
-		},
-		"Wait": {
-			protocol.Config{Wait: 0},
-			protocol.Config{Wait: time.Hour},
-			protocol.Config{Wait: -1},
-			protocol.Config{Wait: -time.Hour},
-		},
+		"Horizon: ":         {{Horizon: most - 1}, {Horizon: most}, {Horizon: -1}, {Horizon: most + 1}}, // beside the retention of the engine
+		"Offload.MaxBody":   {blob(2, 1), blob(1<<40, 0), blob(-1, 0), blob(1<<40+1, 0)},
+		"Offload.MaxBody: ": {blob(1001, 1000), blob(1002, 1000), blob(999, 1000), blob(1000, 1000)}, // besides the records' limits
+		"Offload.MaxSpool":  {spool(1000), spool(1 << 50), spool(-1), spool(999)},
+		"Offload.Timeout":   {within(time.Millisecond), within(time.Hour), within(time.Millisecond - 1), within(time.Hour + 1)},
+		"Wait":              {{Wait: 0}, {Wait: time.Hour}, {Wait: -1}, {Wait: -time.Hour}},
 	} {
-		for _, cfg := range []protocol.Config{c.first, c.last} {
-			if _, err := protocol.Over(engine, cfg); err != nil {
+		for i, cfg := range c {
+			_, err := protocol.Over(engine, cfg)
+			if i < 2 && err != nil {
 				t.Errorf("%s: %v", field, err)
 			}
-		}
-		for _, cfg := range []protocol.Config{c.before, c.after} {
-			if _, err := protocol.Over(engine, cfg); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config."+field) {
+			if i >= 2 && (!errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config."+field)) {
 				t.Errorf("%s: accepted, or refused with %v", field, err)
 			}
 		}
