@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"mime/multipart"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func TestR21cUnusualForms(t *testing.T) {
 		"a form":        {whole, true},
 		"no parts":      {func(b string) string { return formBody(b) }, true},
 		"unnamed parts": {func(b string) string { return formBody(b, formPart{"", "x"}, formPart{"X-A: 1", "y"}) }, true},
-		"10,000 parts":  {func(b string) string { return formBody(b, bytesRepeat(value("a", "1"), 10_000)...) }, true},
+		"10,000 parts":  {func(b string) string { return formBody(b, slices.Repeat([]formPart{value("a", "1")}, 10_000)...) }, true},
 		"a preamble":    {edit(func(_, s string) string { return "preamble\r\n" + s }), true},
 		"an epilogue":   {edit(func(_, s string) string { return s + "epilogue" }), true},
 		"a field twice": {edit(func(_, s string) string { return strings.Replace(s, "\r\n\r\n", "\r\nX-A: 1\r\nX-A: 2\r\n\r\n", 1) }), true},
@@ -97,14 +98,6 @@ func TestR21cUnusualForms(t *testing.T) {
 			t.Errorf("%s: another boundary is the same request: %t, want %t", name, first == second, c.parts)
 		}
 	}
-}
-
-func bytesRepeat(p formPart, n int) []formPart {
-	list := make([]formPart, n)
-	for i := range list {
-		list[i] = p
-	}
-	return list
 }
 
 // nested is a part that is itself in parts.
@@ -186,11 +179,7 @@ func TestR21cParsedFormsAreComparedAsFarAsTheyAreKnown(t *testing.T) {
 		"a coding that Go has decoded": {[]formPart{{file("f", "x", "text/plain", "").header + "\r\nContent-Transfer-Encoding: quoted-printable", "a=3Db"}}, false},
 	} {
 		body := formBody("b", c.parts...)
-		form, err := multipart.NewReader(strings.NewReader(body), "b").ReadForm(1 << 20)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		notation := must(canonical.AppendForm(nil, form))
+		notation := must(canonical.AppendForm(nil, must(multipart.NewReader(strings.NewReader(body), "b").ReadForm(1<<20))))
 		parsed := upload("b")
 		parsed.notation = true
 		same := digest(t, DefaultFingerprint, parsed, "k", string(notation)) == digest(t, DefaultFingerprint, upload("b"), "k", body)
