@@ -12,15 +12,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func setupPolicy(t *testing.T, allow []string) fieldPolicy {
-	t.Helper()
-	p, err := newFieldPolicy(allow)
-	if err != nil {
-		t.Fatalf("newFieldPolicy(%q): %v", allow, err)
-	}
-	return p
-}
-
 // neverKeptExamples has a name for every entry of R14 and for the protocol's own fields.
 var neverKeptExamples = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
@@ -33,7 +24,7 @@ var neverKeptExamples = []string{
 
 func TestR14NeverKept(t *testing.T) {
 	t.Parallel()
-	p := setupPolicy(t, nil)
+	p := must(newFieldPolicy(nil))
 	for _, name := range neverKeptExamples {
 		for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
 			if p.keeps(spelled) {
@@ -45,7 +36,7 @@ func TestR14NeverKept(t *testing.T) {
 
 func TestR13OtherFieldsAreKept(t *testing.T) {
 	t.Parallel()
-	p := setupPolicy(t, nil)
+	p := must(newFieldPolicy(nil))
 	for _, name := range []string{
 		"Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "ETag", "Last-Modified", "Location", "Link", "Vary",
 		"Retry-After", "X-Total", "X-B3", "Proxy", "Dates", "Trailers", "Set-Cookies", "Idempotency-Key", strings.Repeat("x", 300),
@@ -65,98 +56,62 @@ func TestAllowListErrorNamesTheForbiddenField(t *testing.T) {
 	}
 }
 
+func set(name, value string) Field   { return Field{Name: name, Value: value} }
+func added(name, value string) Field { return Field{Name: name, Value: value, Add: true} }
+func removed(name string) Field      { return Field{Name: name, Remove: true} }
+
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	p := setupPolicy(t, nil)
+	p := must(newFieldPolicy(nil))
 	for _, c := range []struct {
 		name       string
 		src, want  []Field
 		setCookies int
 	}{
 		{name: "nothing"},
+		{name: "order and multiplicity stay", src: sampleFields, want: sampleFields},
 		{
-			name: "order and multiplicity stay",
-			src:  sampleFields,
-			want: sampleFields,
-		},
-		{
-			name: "Set-Cookie lines are counted",
-			src: []Field{
-				{Name: "Set-Cookie", Value: "a=1"},
-				{Name: "ETag", Value: `"x"`},
-				{Name: "set-cookie", Value: "b=2", Add: true},
-			},
-			want:       []Field{{Name: "ETag", Value: `"x"`}},
+			name:       "Set-Cookie lines are counted",
+			src:        []Field{set("Set-Cookie", "a=1"), set("ETag", `"x"`), added("set-cookie", "b=2")},
+			want:       []Field{set("ETag", `"x"`)},
 			setCookies: 2,
 		},
 		{
 			name: "what Connection names belongs to one hop, wherever it stands",
 			src: []Field{
-				{Name: "X-Hop", Value: "1"},
-				{Name: "Connection", Value: "close, x-hop"},
-				{Name: "connection", Value: "\tX-Second ,", Add: true},
-				{Name: "X-Second", Value: "2"},
-				{Name: "X-Hop-Not", Value: "3"},
+				set("X-Hop", "1"), set("Connection", "close, x-hop"), added("connection", "\tX-Second ,"),
+				set("X-Second", "2"), set("X-Hop-Not", "3"),
 			},
-			want: []Field{{Name: "X-Hop-Not", Value: "3"}},
+			want: []Field{set("X-Hop-Not", "3")},
 		},
 		{
 			name: "what cannot be sent is dropped",
-			src: []Field{
-				{Name: "X-A", Value: "ok"},
-				{Name: "X-B", Value: "split\r\nX-C: injected"},
-				{Name: "X D", Value: "ok"},
-				{Name: "X-E", Value: "\x00"},
-			},
-			want: []Field{{Name: "X-A", Value: "ok"}},
+			src:  []Field{set("X-A", "ok"), set("X-B", "split\r\nX-C: injected"), set("X D", "ok"), set("X-E", "\x00")},
+			want: []Field{set("X-A", "ok")},
 		},
 		{
 			name: "the next value replaces where the first was dropped",
 			src: []Field{
-				{Name: "X-A", Value: "bad\n"},
-				{Name: "X-A", Value: "bad\r", Add: true},
-				{Name: "x-a", Value: "second", Add: true},
-				{Name: "X-A", Value: "third", Add: true},
-				{Name: "X-B", Value: "bad\n"},
-				{Name: "X-B", Value: "set again"},
-				{Name: "X-B", Value: "added", Add: true},
+				set("X-A", "bad\n"), added("X-A", "bad\r"), added("x-a", "second"), added("X-A", "third"),
+				set("X-B", "bad\n"), set("X-B", "set again"), added("X-B", "added"),
 			},
-			want: []Field{
-				{Name: "x-a", Value: "second"},
-				{Name: "X-A", Value: "third", Add: true},
-				{Name: "X-B", Value: "set again"},
-				{Name: "X-B", Value: "added", Add: true},
-			},
+			want: []Field{set("x-a", "second"), added("X-A", "third"), set("X-B", "set again"), added("X-B", "added")},
 		},
 		{
 			name: "the values behind one that was dropped are still added",
 			src: []Field{
-				{Name: "X-A", Value: "first"},
-				{Name: "X-A", Value: "bad\n", Add: true},
-				{Name: "X-A", Value: "third", Add: true},
-				{Name: "X-B", Value: "bad\n"},
-				{Name: "X-C", Value: "first"},
-				{Name: "X-C", Value: "second", Add: true},
-				{Name: "X-D", Value: "bad\n"},
-				{Name: "Vary", Value: "beside that of an outer layer", Add: true},
+				set("X-A", "first"), added("X-A", "bad\n"), added("X-A", "third"), set("X-B", "bad\n"),
+				set("X-C", "first"), added("X-C", "second"), set("X-D", "bad\n"), added("Vary", "beside that of an outer layer"),
 			},
 			want: []Field{
-				{Name: "X-A", Value: "first"},
-				{Name: "X-A", Value: "third", Add: true},
-				{Name: "X-C", Value: "first"},
-				{Name: "X-C", Value: "second", Add: true},
-				{Name: "Vary", Value: "beside that of an outer layer", Add: true},
+				set("X-A", "first"), added("X-A", "third"),
+				set("X-C", "first"), added("X-C", "second"), added("Vary", "beside that of an outer layer"),
 			},
 		},
 		{
 			name: "removals stay, of every field but the protocol's own",
-			src: []Field{
-				{Name: "X-A", Remove: true},
-				{Name: "Set-Cookie", Remove: true},
-				{Name: "idempotency-status", Remove: true},
-				{Name: "X B", Remove: true},
-			},
-			want: []Field{{Name: "X-A", Remove: true}, {Name: "Set-Cookie", Remove: true}},
+			src:  []Field{removed("X-A"), removed("Set-Cookie"), removed("idempotency-status"), removed("X B")},
+			want: []Field{removed("X-A"), removed("Set-Cookie")},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -182,7 +137,7 @@ func TestFilterDoesNotAllocate(t *testing.T) {
 		Field{Name: "Connection", Value: "close, x-hop"}, Field{Name: "X-Hop", Value: "1"}, Field{Name: "Set-Cookie", Value: "a=1"},
 		Field{Name: strings.Repeat("x", 64), Value: "as long as it may be"})
 	for _, allow := range [][]string{nil, {"Link"}} {
-		p := setupPolicy(t, allow)
+		p := must(newFieldPolicy(allow))
 		dst := make([]Field, 0, len(src))
 		kept := 0
 		allocs := testing.AllocsPerRun(100, func() {
@@ -321,17 +276,13 @@ var sampleFields = []Field{
 
 // headerForms returns the header of fields in both forms: as built and as read from a
 // stored response.
-func headerForms(t *testing.T, fields []Field) map[string]Header {
-	t.Helper()
-	s, err := record.Decode[Field](record.Append(nil, &stored{Status: 200, Fields: fields}))
-	if err != nil {
-		t.Fatalf("Decode: %v", err)
-	}
+func headerForms(fields []Field) map[string]Header {
+	s := must(record.Decode[Field](record.Append(nil, &stored{Status: 200, Fields: fields})))
 	return map[string]Header{"built": NewHeader(fields...), "stored": {stored: s.Header}}
 }
 
 func TestHeaderAllDoesNotAllocate(t *testing.T) {
-	for form, h := range headerForms(t, sampleFields) {
+	for form, h := range headerForms(sampleFields) {
 		total := 0
 		allocs := testing.AllocsPerRun(100, func() {
 			for f := range h.All() {
