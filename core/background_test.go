@@ -22,7 +22,7 @@ func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 		b := setup(t, reprise.Config{ClaimTimeout: 10 * time.Millisecond})
 		away(b, store.ErrUnknown)
 		var calls, out, most atomic.Int64
-		b.store.onRelease = func(context.Context, store.ID, store.Owner) error {
+		b.store.OnRelease = func(context.Context, store.ID, store.Owner) error {
 			calls.Add(1)
 			most.Store(max(most.Load(), out.Add(1)))
 			time.Sleep(time.Millisecond)
@@ -50,7 +50,7 @@ func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 		if n := calls.Load() - before; n < 40 || n > 90 {
 			t.Errorf("a store in trouble was called %d times a minute, want about 60 however many wait", n)
 		}
-		b.store.heal()
+		b.store.Heal()
 		time.Sleep(time.Minute)
 		if s := b.Stats(); s.Background != 0 {
 			t.Errorf("%d are left after the store is back", s.Background)
@@ -64,7 +64,7 @@ func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const attempts, size = 300, 1 << 20
 		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
+		b.store.OnComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
 		payload := make([]byte, size)
 		for i := range attempts {
 			start := time.Now()
@@ -97,7 +97,7 @@ func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 	for name, limits := range map[string]reprise.BackgroundLimits{"tasks": {Tasks: 2}, "bytes": {Bytes: 12}} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{Background: limits})
-			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+			b.store.OnComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 			for i := range 3 {
 				complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.EndUnrecorded) // 6 bytes
 			}
@@ -111,7 +111,7 @@ func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 				t.Errorf("attempt %d, want 2: the first lapsed", n)
 			}
 			release(t, second)
-			b.store.heal()
+			b.store.Heal()
 			time.Sleep(2 * time.Second)
 			b.want(t, order("0"), reprise.Replayed)
 			b.want(t, order("1"), reprise.Replayed)
@@ -125,14 +125,14 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			renewing, released := make(chan struct{}), make(chan struct{})
-			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+			b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				close(renewing)
 				<-released
 				return b.store.Store.Renew(ctx, rs)
 			}
 			answer := make(chan struct{})
 			var once atomic.Bool
-			b.store.onRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
+			b.store.OnRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
 				err := b.store.Store.Release(ctx, id, owner)
 				if !once.Swap(true) {
 					close(released)
@@ -166,7 +166,7 @@ func TestUnknownClaimsThatWouldBlockTheirKeysComeFirst(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 12}})
 		away(b, store.ErrUnknown)
-		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
+		b.store.OnRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
 		begin := func(n int, preset reprise.Preset) {
 			for i := range n {
 				op := order(strconv.Itoa(i))
@@ -191,7 +191,7 @@ func TestUnknownClaimsThatWouldBlockTheirKeysComeFirst(t *testing.T) {
 		if s := b.Stats(); s.Background != 3 {
 			t.Errorf("%d are kept after the leases, want 3", s.Background)
 		}
-		b.store.heal()
+		b.store.Heal()
 		time.Sleep(10 * time.Second)
 		if s := b.Stats(); s.Background != 0 || s.BackgroundDropped != 13 {
 			t.Errorf("%+v, want nothing left", s)
@@ -206,7 +206,7 @@ func TestBackgroundCallsTheStoreFourTimesAtOnce(t *testing.T) {
 		var back atomic.Bool
 		var at, most, ended atomic.Int64
 		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
+		b.store.OnComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			if !back.Load() {
 				return store.ErrUnavailable
 			}
@@ -245,11 +245,11 @@ func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
 		inTimeNamed(t, heals.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			away(b, store.ErrUnknown)
-			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
+			b.store.OnRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
 			_, err := b.Begin(t.Context(), order("k"))
 			wantError(t, "Begin", err, store.ErrUnknown)
 			time.Sleep(heals)
-			b.store.heal()
+			b.store.Heal()
 			time.Sleep(10 * time.Second)
 			if s := b.Stats(); s.BackgroundDropped != dropped || s.Background != 0 {
 				t.Errorf("%d dropped and %d held, want %d and 0", s.BackgroundDropped, s.Background, dropped)
@@ -275,7 +275,7 @@ func TestRefusedCompletionIsGivenUpWithItsLease(t *testing.T) {
 				defer mu.Unlock()
 				at[e.Name()] = append(at[e.Name()], time.Since(began))
 			})})
-			b.store.onComplete = func(context.Context, store.CompleteRequest) error {
+			b.store.OnComplete = func(context.Context, store.CompleteRequest) error {
 				if time.Since(began) > lease-margin-2*time.Second {
 					time.Sleep(takes)
 				}
@@ -304,7 +304,7 @@ func TestTaskIsGivenUpAtItsAge(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Age: time.Minute}})
 		unrenewed(b)
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+		b.store.OnComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		time.Sleep(time.Minute - time.Second)
 		b.events.wantCount(t, "dropped", 0)

@@ -54,7 +54,7 @@ func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
 		inTimeNamed(t, late.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			var executions sync.WaitGroup
-			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				<-ctx.Done()
 				executions.Go(func() {
 					time.Sleep(late)
@@ -65,7 +65,7 @@ func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
 			_, err := b.Begin(t.Context(), order("k"))
 			wantError(t, "Begin", err, store.ErrUnknown)
 			executions.Wait()
-			b.store.heal()
+			b.store.Heal()
 			time.Sleep(budget + time.Second - late)
 			release(t, b.claim(t, order("k")))
 		})
@@ -80,7 +80,7 @@ func TestWaiterKeepsItsClaimWhileAnEarlierOneOfItIsReleased(t *testing.T) {
 		other := setupOver(t, b.store.Store, reprise.Config{})
 		held := other.claim(t, order("k"))
 		var claims owners
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if claims.add(r.Owner) == 1 {
 				return store.ClaimResult{}, store.ErrUnknown
 			}
@@ -100,7 +100,7 @@ func TestTryThatExecutesAfterTheReleaseFreesItsKey(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls owners
 		var late sync.WaitGroup
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if calls.add(r.Owner) == 1 {
 				late.Go(func() {
 					time.Sleep(time.Second)
@@ -121,7 +121,7 @@ func TestTryThatExecutesAfterTheReleaseFreesItsKey(t *testing.T) {
 
 // grantedWith makes the store return a given rest of the lease with the claims of b.
 func grantedWith(b *bench, left time.Duration) {
-	b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 		if left > 0 {
 			r.Lease = left
 		}
@@ -137,7 +137,7 @@ func TestOwnLapsedClaimIsRenewedBeforeItRuns(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			grantedWith(b, left)
 			var renewals atomic.Int64
-			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+			b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				renewals.Add(1)
 				return b.store.Store.Renew(ctx, rs)
 			}
@@ -162,11 +162,11 @@ func TestOwnLapsedClaimThatIsNotRenewedDoesNotRun(t *testing.T) {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			grantedWith(b, 0)
-			b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) { return renew() }
+			b.store.OnRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) { return renew() }
 			_, err := b.Begin(t.Context(), order("k"))
 			wantError(t, "Begin", err, store.ErrUnknown)
 			time.Sleep(2 * budget)
-			b.store.heal() // the claim was written, so it has to be gone now
+			b.store.Heal() // the claim was written, so it has to be gone now
 			release(t, b.claim(t, order("k")))
 		})
 	}
@@ -176,7 +176,7 @@ func TestStorePanicIsAnUnknownOutcome(t *testing.T) {
 	inTimeNamed(t, "before it runs", func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		bug := func() error { panic("a bug in the store") }
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 			return store.ClaimResult{}, bug()
 		}
 		_, err := b.Begin(t.Context(), order("k"))
@@ -188,15 +188,15 @@ func TestStorePanicIsAnUnknownOutcome(t *testing.T) {
 	inTimeNamed(t, "while it runs", func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		bug := func() error { panic("a bug in the store") }
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) { return nil, bug() }
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return bug() }
-		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return bug() }
+		b.store.OnRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) { return nil, bug() }
+		b.store.OnComplete = func(context.Context, store.CompleteRequest) error { return bug() }
+		b.store.OnRelease = func(context.Context, store.ID, store.Owner) error { return bug() }
 		kept, released := b.claim(t, order("kept")), b.claim(t, order("released"))
 		time.Sleep(lease)
 		wantCause(t, kept.Context(), store.ErrLeaseLost)
 		complete(t, kept, "answer", reprise.EndUnrecorded)
 		wantError(t, "Release", released.Release(), store.ErrUnknown)
-		b.store.heal()
+		b.store.Heal()
 		time.Sleep(2 * time.Second)
 		b.want(t, order("kept"), reprise.Replayed)
 		release(t, b.claim(t, order("released")))
@@ -207,7 +207,7 @@ func TestStorePanicIsAnUnknownOutcome(t *testing.T) {
 // them.
 func slowClaims(b *bench) (claims *atomic.Int64) {
 	claims = new(atomic.Int64)
-	b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 		claims.Add(1)
 		res, err := b.store.Store.Claim(ctx, r)
 		time.Sleep(100 * time.Millisecond)
@@ -262,7 +262,7 @@ func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var claims atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			time.Sleep(100 * time.Millisecond)
 			if claims.Add(1) == 1 {
 				runtime.Goexit()

@@ -17,7 +17,7 @@ func TestCloseTakesNoNewOperations(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		a := b.claim(t, order("k"))
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 			t.Error("asked the store")
 			return store.ClaimResult{}, store.ErrUnknown
 		}
@@ -37,7 +37,7 @@ func TestCloseStopsTheWorkInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls atomic.Int64
-		b.store.onComplete = func(ctx context.Context, _ store.CompleteRequest) error {
+		b.store.OnComplete = func(ctx context.Context, _ store.CompleteRequest) error {
 			calls.Add(1)
 			<-ctx.Done()
 			return store.ErrUnknown
@@ -63,7 +63,7 @@ func TestClaimGrantedAfterCloseGaveUp(t *testing.T) {
 				release(t, b.claim(t, order("before")))
 			}
 			let := make(chan struct{})
-			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				<-let
 				return b.store.Store.Claim(context.WithoutCancel(ctx), r)
 			}

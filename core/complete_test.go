@@ -46,7 +46,7 @@ func TestCompletedResponseIsReplayed(t *testing.T) {
 // overtake lets the lease of b's attempt on op lapse, as if its process had been paused.
 func overtake(t *testing.T, b *bench, op reprise.Operation) *reprise.Attempt {
 	t.Helper()
-	if b.store.onRenew == nil {
+	if b.store.OnRenew == nil {
 		unrenewed(b)
 	}
 	a := b.claim(t, op)
@@ -96,14 +96,14 @@ func TestReleaseThatIsOfNoUseToRepeatLapses(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls owners
-		b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
+		b.store.OnRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
 			calls.add(o)
 			return store.ErrCorrupt
 		}
 		wantError(t, "Release", b.claim(t, order("k")).Release(), store.ErrCorrupt)
 		time.Sleep(lease)
 		calls.sameOwner(t, 1)
-		b.store.heal()
+		b.store.Heal()
 		a := b.claim(t, order("k"))
 		if a.View().Number() != 2 {
 			t.Errorf("attempt %d after a lapse, want 2", a.View().Number())
@@ -131,7 +131,7 @@ func TestBackgroundCompletionReportsALostLease(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var lost atomic.Bool
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error {
+		b.store.OnComplete = func(context.Context, store.CompleteRequest) error {
 			if lost.Load() {
 				return store.ErrLeaseLost
 			}
@@ -215,7 +215,7 @@ func TestARefusalHasAnOutcomeThatExists(t *testing.T) {
 // counted forwards the claims of b, and counts them.
 func counted(b *bench) (claims *atomic.Int64) {
 	claims = new(atomic.Int64)
-	b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 		claims.Add(1)
 		return b.store.Store.Claim(ctx, r)
 	}
@@ -228,14 +228,14 @@ func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		replaced := memstore.New()
 		var calls atomic.Int64
-		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
+		b.store.OnComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			if n := calls.Add(1); n > 1 && n < 20 {
 				return store.ErrUnavailable
 			}
 			return replaced.Complete(ctx, r)
 		}
 		var claims atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if claims.Add(1) == 1 {
 				return b.store.Store.Claim(ctx, r)
 			}
@@ -272,7 +272,7 @@ func TestLateRenewalDoesNotAffectTheNextAttempt(t *testing.T) {
 			asked := counted(b)
 			sent, answer := make(chan struct{}), make(chan struct{})
 			var once sync.Once
-			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) (statuses []store.RenewStatus, err error) {
+			b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) (statuses []store.RenewStatus, err error) {
 				statuses, err = b.store.Store.Renew(ctx, rs)
 				once.Do(func() {
 					close(sent)

@@ -131,15 +131,15 @@ func TestStoreCallsHaveTheValuesOfTheRequestAndABoundOfTheirOwn(t *testing.T) {
 				t.Errorf("%s: a child may take until %v", what, at2)
 			}
 		}
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			check(ctx, "a claim")
 			return inner.Claim(ctx, r)
 		}
-		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
+		b.store.OnComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			check(ctx, "a completion")
 			return inner.Complete(ctx, r)
 		}
-		b.store.onRelease = func(ctx context.Context, id store.ID, o store.Owner) error {
+		b.store.OnRelease = func(ctx context.Context, id store.ID, o store.Owner) error {
 			check(ctx, "a release")
 			return inner.Release(ctx, id, o)
 		}

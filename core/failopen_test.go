@@ -26,7 +26,7 @@ func open(op reprise.Operation) reprise.Operation {
 // away makes the store fail with err, and counts the claims that it is asked for.
 func away(b *bench, err error) (claims *atomic.Int64) {
 	claims = new(atomic.Int64)
-	b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	b.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 		claims.Add(1)
 		return store.ClaimResult{}, err
 	}
@@ -35,7 +35,7 @@ func away(b *bench, err error) (claims *atomic.Int64) {
 
 // unrenewed makes the store renew no lease.
 func unrenewed(b *bench) {
-	b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+	b.store.OnRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
 		return nil, store.ErrUnavailable
 	}
 }
@@ -85,7 +85,7 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 				t.Errorf("%d unprotected attempts counted, want 3", n)
 			}
 			b.events.wantCount(t, "unprotected", 3)
-			b.store.heal()
+			b.store.Heal()
 			time.Sleep(2 * time.Second)
 		})
 	}
@@ -106,7 +106,7 @@ func TestFailOpenDoesNotOpenForAStoreThatWasReached(t *testing.T) {
 			inTimeNamed(t, fmt.Sprint(name, ", at first only ", firstTry), func(t *testing.T) {
 				b := setup(t, reprise.Config{})
 				var tries atomic.Int64
-				b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+				b.store.OnClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 					if tries.Add(1) > 1 && firstTry {
 						return store.ClaimResult{}, store.ErrUnavailable
 					}
@@ -121,7 +121,7 @@ func TestFailOpenDoesNotOpenForAStoreThatWasReached(t *testing.T) {
 				if !firstTry {
 					wantError(t, "Begin", err, store.ErrUnknown)
 				}
-				b.store.heal()
+				b.store.Heal()
 				time.Sleep(budget)
 			})
 		}
@@ -179,7 +179,7 @@ func TestTriesOfAClaim(t *testing.T) {
 			default:
 				wantError(t, "the claim", err, c.err)
 			}
-			b.store.heal()
+			b.store.Heal()
 		})
 	}
 }
@@ -188,7 +188,7 @@ func TestTriesOfAClaim(t *testing.T) {
 func TestFailOpenDoesNotOpenBesideASharedClaimWithoutAnAnswer(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 			time.Sleep(2 * budget) // a store that ignores its context
 			return store.ClaimResult{}, store.ErrBusy
 		}
@@ -201,7 +201,7 @@ func TestFailOpenDoesNotOpenBesideASharedClaimWithoutAnAnswer(t *testing.T) {
 			}
 		}
 		s.want(t, reprise.InProgress, 9)
-		b.store.heal()
+		b.store.Heal()
 	})
 }
 
@@ -220,8 +220,8 @@ func TestFailOpenDoesNotOpenBesideAnAttemptThatHasNotEnded(t *testing.T) {
 			a := b.claim(t, open(order("k")))
 			away(b, store.ErrUnavailable)
 			unrenewed(b)
-			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
-			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
+			b.store.OnComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+			b.store.OnRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 			end(t, a)
 			for range 3 {
 				res, err := b.Begin(t.Context(), open(order("k")))
@@ -230,7 +230,7 @@ func TestFailOpenDoesNotOpenBesideAnAttemptThatHasNotEnded(t *testing.T) {
 				wantNoRun(t, res, err, reprise.Mismatch)
 				time.Sleep(lease) // past its local deadline
 			}
-			b.store.heal()
+			b.store.Heal()
 			time.Sleep(2 * time.Second)
 			if name == "running" {
 				release(t, a)
@@ -249,7 +249,7 @@ func TestFailOpenDoesNotOpenAfterASharedClaimSawTheKey(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 			var claims atomic.Int64
-			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				time.Sleep(100 * time.Millisecond)
 				if claims.Add(1) > 1 {
 					return store.ClaimResult{}, store.ErrUnavailable
@@ -272,7 +272,7 @@ func TestFailOpenDoesNotOpenAfterASharedClaimSawTheKey(t *testing.T) {
 func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 			time.Sleep(300 * time.Millisecond)
 			return store.ClaimResult{}, store.ErrUnavailable
 		}

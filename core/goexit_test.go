@@ -32,27 +32,27 @@ func (b *bench) exits(executed bool) (calls *atomic.Int64) {
 		}
 		runtime.Goexit()
 	}
-	if b.store.onClaim == nil {
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	if b.store.OnClaim == nil {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			exit(func() { _, _ = st.Claim(ctx, r) })
 			return st.Claim(ctx, r)
 		}
 	}
-	if b.store.onRenew == nil {
-		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	if b.store.OnRenew == nil {
+		b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			exit(func() { _, _ = st.Renew(ctx, rs) })
 			return st.Renew(ctx, rs)
 		}
 	}
-	b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
+	b.store.OnComplete = func(ctx context.Context, r store.CompleteRequest) error {
 		exit(func() { _ = st.Complete(ctx, r) })
 		return st.Complete(ctx, r)
 	}
-	b.store.onRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
+	b.store.OnRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
 		exit(func() { _ = st.Release(ctx, id, owner) })
 		return st.Release(ctx, id, owner)
 	}
-	b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) error {
+	b.store.OnUnknown = func(ctx context.Context, r store.UnknownRequest) error {
 		exit(func() { _ = st.Unknown(ctx, r) })
 		return st.Unknown(ctx, r)
 	}
@@ -155,7 +155,7 @@ func TestObserverThatEndsTheGoroutineHoldsNoKey(t *testing.T) {
 			})
 			b := setup(t, reprise.Config{Observer: reprise.Observers(bad, seen)})
 			refused := c.refused
-			b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
+			b.store.OnComplete = func(ctx context.Context, r store.CompleteRequest) error {
 				if refused--; refused >= 0 {
 					return store.ErrUnavailable
 				}

@@ -19,13 +19,13 @@ func TestEveryTransitionIsReportedOnce(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: lease / 2})
 		other := setupOver(t, b.store.Store, reprise.Config{})
 		var down atomic.Bool
-		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+		b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			if down.Load() {
 				return statuses(len(rs), store.RenewLost), nil
 			}
 			return b.store.Store.Renew(ctx, rs)
 		}
-		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
+		b.store.OnComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			if string(r.Payload) == "corrupt" {
 				return store.ErrCorrupt
 			}
@@ -120,7 +120,7 @@ func TestObserverSeesTheValuesOfTheRequestAndLaterOnlyThoseThatWereDetached(t *t
 				traces[e.Name()] = ctx.Value(traceKey{})
 			})})
 			var later any
-			b.store.onRelease = func(ctx context.Context, _ store.ID, _ store.Owner) error {
+			b.store.OnRelease = func(ctx context.Context, _ store.ID, _ store.Owner) error {
 				later = ctx.Value(traceKey{})
 				return store.ErrUnavailable
 			}
@@ -134,7 +134,7 @@ func TestObserverSeesTheValuesOfTheRequestAndLaterOnlyThoseThatWereDetached(t *t
 			_ = a.Release()
 			request.over.Store(true)
 			time.Sleep(time.Minute)
-			b.store.heal()
+			b.store.Heal()
 			time.Sleep(time.Minute)
 			mu.Lock()
 			defer mu.Unlock()

@@ -114,11 +114,11 @@ func TestEngineLogsForOperators(t *testing.T) {
 	defer slog.SetDefault(before)
 	synctest.Test(t, func(t *testing.T) {
 		st := &hooked{Store: memstore.New()}
-		st.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
+		st.OnComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
 		quiet, loud := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.DiscardHandler)}), newEngine(t, st, nil, reprise.Config{MaxRun: time.Hour})
 		cause := errors.New("cause-of-this-test")
 		fail := func(err error) {
-			st.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			st.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 				return store.ClaimResult{}, fmt.Errorf("%w: %w", err, cause)
 			}
 		}
@@ -131,7 +131,7 @@ func TestEngineLogsForOperators(t *testing.T) {
 			_, _ = e.Begin(t.Context(), order("corrupt"))
 			fail(store.ErrFull)
 			_, _ = e.Begin(t.Context(), order("full"))
-			st.onClaim = nil
+			st.OnClaim = nil
 			res, err := e.Begin(t.Context(), order("unrecorded"))
 			if err != nil || res.Attempt == nil {
 				t.Fatal(res, err)

@@ -135,7 +135,7 @@ func TestOverrunThatIsReleasedWhileItIsMarked(t *testing.T) {
 	} {
 		inTimeNamed(t, fmt.Sprintf("marked first %v, in the background %v", c.executed, c.later), func(t *testing.T) {
 			b := setup(t, reprise.Config{MaxRun: maxRun})
-			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) (err error) {
+			b.store.OnUnknown = func(ctx context.Context, r store.UnknownRequest) (err error) {
 				if c.executed {
 					err = b.store.Store.Unknown(ctx, r)
 				}
@@ -148,7 +148,7 @@ func TestOverrunThatIsReleasedWhileItIsMarked(t *testing.T) {
 			a := outrun(t, b, order("k"))
 			var away atomic.Bool
 			away.Store(c.later)
-			b.store.onRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
+			b.store.OnRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
 				if away.Load() {
 					return store.ErrUnavailable
 				}
@@ -184,7 +184,7 @@ func TestOverrunsWaitForRoomInTheBackground(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: maxRun, Background: reprise.BackgroundLimits{Tasks: 2}})
 		other := setupOver(t, b.store.Store, reprise.Config{})
 		b.failing(1<<30, false, store.ErrUnavailable)
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+		b.store.OnComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 		var running []*reprise.Attempt
 		for n := range overruns {
 			running = append(running, b.claim(t, order(strconv.Itoa(n))))
@@ -198,7 +198,7 @@ func TestOverrunsWaitForRoomInTheBackground(t *testing.T) {
 		if s := b.Stats(); s.Background != 2 || s.BackgroundDropped != 0 {
 			t.Errorf("%d tasks are held and %d were dropped, want 2 and 0", s.Background, s.BackgroundDropped)
 		}
-		b.store.heal()
+		b.store.Heal()
 		time.Sleep(overruns * 2 * lease)
 		other.want(t, order("k"), reprise.Replayed)
 		for n, a := range running {
@@ -224,7 +224,7 @@ func TestOverrunIsNotOverBeforeItsHandlerReturns(t *testing.T) {
 			if err := closeWithin(t, b.Engine, time.Second); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 				t.Errorf("Close: %v after %v, want it to wait for the second", err, time.Since(start))
 			}
-			b.store.heal()
+			b.store.Heal()
 			if end, err := a.Complete(reprise.Completion{}); err != nil || marked != (end.End == reprise.EndUnknown) {
 				t.Errorf("ended as %v, %v", end.End, err)
 			}
@@ -249,7 +249,7 @@ func TestHandlerThatReturnsWhileItIsMarkedKeepsItsResponse(t *testing.T) {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{MaxRun: maxRun})
 			tries := 0
-			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) (err error) {
+			b.store.OnUnknown = func(ctx context.Context, r store.UnknownRequest) (err error) {
 				tries++
 				if c.executed {
 					err = b.store.Store.Unknown(ctx, r)
@@ -260,7 +260,7 @@ func TestHandlerThatReturnsWhileItIsMarkedKeepsItsResponse(t *testing.T) {
 			a := outrun(t, b, order("k"))
 			a.Returned()
 			time.Sleep(10 * lease)
-			b.store.heal()
+			b.store.Heal()
 			complete(t, a, "late", c.end)
 			b.want(t, order("k"), c.retry)
 			if tries != 1 || b.events.count("lease-lost") != 0 {
@@ -276,7 +276,7 @@ func TestHandlerThatReturnsAfterItsMarkWasForgottenIsContested(t *testing.T) {
 	for name, lost := range map[string]error{"marked": nil, "marked, and the reply lost": store.ErrUnknown} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{MaxRun: maxRun})
-			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) error {
+			b.store.OnUnknown = func(ctx context.Context, r store.UnknownRequest) error {
 				return errors.Join(b.store.Store.Unknown(ctx, r), lost)
 			}
 			a := outrun(t, b, order("k"))
@@ -286,7 +286,7 @@ func TestHandlerThatReturnsAfterItsMarkWasForgottenIsContested(t *testing.T) {
 			another := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 			wantError(t, "the mark of another", another.Unknown("the bank timed out"), nil)
 			time.Sleep(lease)
-			b.store.heal()
+			b.store.Heal()
 			complete(t, a, "late", reprise.EndContested)
 		})
 	}
@@ -296,7 +296,7 @@ func TestHandlerThatReturnsAfterItsMarkWasForgottenIsContested(t *testing.T) {
 func TestMarkThatFindsTheLeaseLostReportsIt(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: maxRun})
-		b.store.onUnknown = func(context.Context, store.UnknownRequest) error { return store.ErrLeaseLost }
+		b.store.OnUnknown = func(context.Context, store.UnknownRequest) error { return store.ErrLeaseLost }
 		a := outrun(t, b, order("k"))
 		time.Sleep(time.Second)
 		b.events.wantCount(t, "lease-lost", 1)

@@ -31,7 +31,7 @@ func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 			var mu sync.Mutex
 			out, most := 0, 0
 			let := make(chan struct{})
-			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+			b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				mu.Lock()
 				out++
 				most = max(most, out)
@@ -111,7 +111,7 @@ func TestStatusesOfARenewal(t *testing.T) {
 		inTimeNamed(t, c.name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			var renewals atomic.Int64
-			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+			b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				got, err := c.answer(int(renewals.Add(1)), rs)
 				if got == nil && err == nil {
 					return b.store.Store.Renew(ctx, rs)
@@ -130,7 +130,7 @@ func TestStatusesOfARenewal(t *testing.T) {
 				}
 				b.events.wantCount(t, "lease-lost", 1)
 			}
-			b.store.heal()
+			b.store.Heal()
 			complete(t, a, "answer", reprise.EndRecorded) // not taken over
 		})
 	}

@@ -141,19 +141,19 @@ func TestOneProcessCountsStuckRecords(t *testing.T) {
 		time.Sleep(time.Second)
 		var dead atomic.Bool // the store of the first process is away
 		gone := &hooked{Store: shared}
-		gone.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+		gone.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 			if dead.Load() {
 				return nil, store.ErrUnavailable
 			}
 			return shared.Renew(ctx, rs)
 		}
-		gone.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		gone.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if dead.Load() {
 				return store.ClaimResult{}, store.ErrUnavailable
 			}
 			return shared.Claim(ctx, r)
 		}
-		gone.onRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
+		gone.OnRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
 			if dead.Load() {
 				return store.ErrUnavailable
 			}

@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/teststore"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -162,56 +162,7 @@ func wantCause(t *testing.T, ctx context.Context, want error) {
 	}
 }
 
-// hooked is a store whose operations a test replaces; those that it does not replace are
-// forwarded. Hooks are set before the engine uses them, and last until heal. It hides the
-// abilities of the store inside.
-type hooked struct {
-	store.Store
-	healed     atomic.Bool
-	onClaim    func(context.Context, store.ClaimRequest) (store.ClaimResult, error)
-	onRenew    func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error)
-	onComplete func(context.Context, store.CompleteRequest) error
-	onRelease  func(context.Context, store.ID, store.Owner) error
-	onUnknown  func(context.Context, store.UnknownRequest) error
-}
-
-// heal forwards everything from now on.
-func (h *hooked) heal() { h.healed.Store(true) }
-
-func (h *hooked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	if h.onClaim != nil && !h.healed.Load() {
-		return h.onClaim(ctx, r)
-	}
-	return h.Store.Claim(ctx, r)
-}
-
-func (h *hooked) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	if h.onRenew != nil && !h.healed.Load() {
-		return h.onRenew(ctx, rs)
-	}
-	return h.Store.Renew(ctx, rs)
-}
-
-func (h *hooked) Complete(ctx context.Context, r store.CompleteRequest) error {
-	if h.onComplete != nil && !h.healed.Load() {
-		return h.onComplete(ctx, r)
-	}
-	return h.Store.Complete(ctx, r)
-}
-
-func (h *hooked) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	if h.onRelease != nil && !h.healed.Load() {
-		return h.onRelease(ctx, id, owner)
-	}
-	return h.Store.Release(ctx, id, owner)
-}
-
-func (h *hooked) Unknown(ctx context.Context, r store.UnknownRequest) error {
-	if h.onUnknown != nil && !h.healed.Load() {
-		return h.onUnknown(ctx, r)
-	}
-	return h.Store.Unknown(ctx, r)
-}
+type hooked = teststore.Hooked
 
 // events is an observer that remembers.
 type events struct {

@@ -185,7 +185,7 @@ func TestCommitOfAStaleOwner(t *testing.T) {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b, st := setupTransacting(t)
 			var owner store.Owner
-			st.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			st.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				owner = r.Owner
 				return st.Store.Claim(ctx, r)
 			}
@@ -220,9 +220,9 @@ func TestNotAppliedIsReleasedLater(t *testing.T) {
 		b, st := setupTransacting(t)
 		st.commit = func(store.CompleteRequest) error { return store.ErrNotApplied }
 		a := b.began(t, order("k"))
-		st.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
+		st.OnRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 		complete(t, a, "answer", reprise.EndNotApplied)
-		st.heal()
+		st.Heal()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		release(t, b.claim(t, order("k")))

@@ -84,7 +84,7 @@ func TestUnknownKeepsAPrintableReason(t *testing.T) {
 // failing makes the first n calls of Unknown fail, after the store executed them or
 // before.
 func (b *bench) failing(n int, executed bool, err error) {
-	b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) error {
+	b.store.OnUnknown = func(ctx context.Context, r store.UnknownRequest) error {
 		if n--; n < 0 {
 			return b.store.Store.Unknown(ctx, r)
 		}
@@ -108,7 +108,7 @@ func TestUnknownContinuesInTheBackground(t *testing.T) {
 			} else {
 				b.want(t, order("k"), reprise.InProgress)
 			}
-			b.store.heal()
+			b.store.Heal()
 			time.Sleep(budget)
 			b.wantUnknown(t, order("k"), "timeout")
 			if n := b.Stats().Ends[reprise.EndUnknown]; n != 1 {
@@ -144,8 +144,8 @@ func TestUnknownThatTheStoreRefusesLapses(t *testing.T) {
 func TestUnknownAfterTheLeaseWasLost(t *testing.T) {
 	answer := func(outcome store.Outcome) func(*bench) {
 		return func(b *bench) {
-			b.store.onUnknown = func(context.Context, store.UnknownRequest) error { return store.ErrLeaseLost }
-			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			b.store.OnUnknown = func(context.Context, store.UnknownRequest) error { return store.ErrLeaseLost }
+			b.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 				return store.ClaimResult{Outcome: outcome}, nil
 			}
 		}
@@ -184,7 +184,7 @@ func TestUnknownOfAnUnprotectedAttemptIsNotKept(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		away(b, store.ErrUnavailable)
-		b.store.onUnknown = func(context.Context, store.UnknownRequest) error {
+		b.store.OnUnknown = func(context.Context, store.UnknownRequest) error {
 			t.Error("the store was asked")
 			return nil
 		}
@@ -193,7 +193,7 @@ func TestUnknownOfAnUnprotectedAttemptIsNotKept(t *testing.T) {
 		if s := b.Stats(); s.Ends[reprise.EndUnrecorded] != 1 {
 			t.Errorf("ended as %v", s.Ends)
 		}
-		b.store.heal()
+		b.store.Heal()
 		release(t, b.claim(t, order("k")))
 	})
 }

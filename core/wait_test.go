@@ -113,7 +113,7 @@ func TestWaitersShareOnePoll(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 		var claims, out, most atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			claims.Add(1)
 			most.Store(max(most.Load(), out.Add(1)))
 			defer out.Add(-1)
@@ -134,7 +134,7 @@ func TestWaitersShareOnePoll(t *testing.T) {
 		}
 		release(t, held)
 		time.Sleep(time.Second)
-		b.store.heal() // before the next one asks: its claim would sleep while all others wait for it
+		b.store.Heal() // before the next one asks: its claim would sleep while all others wait for it
 		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
 		for n := 2; n <= 50; n++ {
 			synctest.Wait()
@@ -152,7 +152,7 @@ func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 		held := other.claim(t, order("k"))
 		client, leave := context.WithCancel(t.Context())
 		var granted atomic.Bool
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			res, err := b.store.Store.Claim(ctx, r)
 			if res.Outcome == store.Claimed {
 				granted.Store(true)
@@ -206,7 +206,7 @@ func TestOnlyClaimsOfWaitersAreMarked(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 		var waiting []bool
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			waiting = append(waiting, r.Waiting)
 			return b.store.Store.Claim(ctx, r)
 		}
@@ -226,7 +226,7 @@ func TestWaitersThatFailOpenWaitApart(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 		var down atomic.Bool
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			if down.Load() {
 				return store.ClaimResult{}, store.ErrUnavailable
 			}
@@ -241,7 +241,7 @@ func TestWaitersThatFailOpenWaitApart(t *testing.T) {
 		leave()
 		closed.Wait()
 		opened.want(t, reprise.InProgress, 1)
-		b.store.heal()
+		b.store.Heal()
 		release(t, held)
 	})
 }

@@ -204,20 +204,20 @@ func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 		}
 	}
 	lapse := func(_ context.Context, d *doer) {
-		d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+		d.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 			return store.ClaimResult{Outcome: store.Lapsed}, nil
 		}
 	}
 	running := func(remaining time.Duration) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
-			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			d.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 				return store.ClaimResult{Outcome: store.InProgress, Remaining: remaining}, nil
 			}
 		}
 	}
 	payload := func(p string) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
-			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			d.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 				return store.ClaimResult{Outcome: store.Completed, Payload: []byte(p)}, nil
 			}
 		}
@@ -295,16 +295,16 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 	failure := func(context.Context) error { return errSoldOut }
 	refuse := func(err error) func(*doer) {
 		return func(d *doer) {
-			d.store.onComplete = func(context.Context, store.CompleteRequest) error { return err }
+			d.store.OnComplete = func(context.Context, store.CompleteRequest) error { return err }
 		}
 	}
 	// lost answers that the lease is lost, and then that the record is in the given
 	// state.
 	lost := func(holder store.ClaimResult) func(*doer) {
 		return func(d *doer) {
-			d.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrLeaseLost }
+			d.store.OnComplete = func(context.Context, store.CompleteRequest) error { return store.ErrLeaseLost }
 			first := true
-			d.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			d.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				if first {
 					first = false
 					return d.store.Store.Claim(ctx, r)
@@ -401,12 +401,12 @@ func TestDoReleaseThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
-		d.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
+		d.store.OnRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 		_, _, err := d.do(t.Context(), func(context.Context) error { return errAway })
 		wantError(t, "Do", err, errAway)
 		wantError(t, "its cause", doError(t, err).Cause, store.ErrUnavailable)
 		wantSettlement(t, err, job.Nack, 0)
-		d.store.heal()
+		d.store.Heal()
 		time.Sleep(lease)
 		if got, replayed, err := d.do(t.Context(), succeed); err != nil || replayed || got.Number != 2 {
 			t.Error(got, replayed, err)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/teststore"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -77,7 +77,7 @@ func order(key string) reprise.Operation {
 
 // away makes claims fail with err.
 func (b *bench) away(err error) {
-	b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	b.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 		return store.ClaimResult{}, err
 	}
 }
@@ -100,38 +100,7 @@ func wantError(t *testing.T, what string, got, want error) {
 	}
 }
 
-// hooked is a store whose operations a test replaces, until heal; those that it does not
-// replace are forwarded. It hides the abilities of the store inside.
-type hooked struct {
-	store.Store
-	healed     atomic.Bool
-	onClaim    func(context.Context, store.ClaimRequest) (store.ClaimResult, error)
-	onComplete func(context.Context, store.CompleteRequest) error
-	onRelease  func(context.Context, store.ID, store.Owner) error
-}
-
-func (h *hooked) heal() { h.healed.Store(true) }
-
-func (h *hooked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	if h.onClaim != nil {
-		return h.onClaim(ctx, r)
-	}
-	return h.Store.Claim(ctx, r)
-}
-
-func (h *hooked) Complete(ctx context.Context, r store.CompleteRequest) error {
-	if h.onComplete != nil {
-		return h.onComplete(ctx, r)
-	}
-	return h.Store.Complete(ctx, r)
-}
-
-func (h *hooked) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	if h.onRelease != nil && !h.healed.Load() {
-		return h.onRelease(ctx, id, owner)
-	}
-	return h.Store.Release(ctx, id, owner)
-}
+type hooked = teststore.Hooked
 
 // transacting is a store whose handlers have begun a transaction.
 type transacting struct {

@@ -2,42 +2,32 @@ package operate_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/teststore"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
-
-// losing is a store whose replies to completions are lost until it is healed.
-type losing struct {
-	store.Store
-	healed atomic.Bool
-}
-
-func (l *losing) Complete(ctx context.Context, r store.CompleteRequest) error {
-	err := l.Store.Complete(ctx, r)
-	if !l.healed.Load() {
-		err = fmt.Errorf("%w: reply lost", store.ErrUnknown)
-	}
-	return err
-}
 
 func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const secretKey, secretScope, secretBody = "secret-key", "secret-scope", "secret-body"
 		log := new(bytes.Buffer)
 		handler := slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
-		st := &losing{Store: memstore.New()}
+		st := &teststore.Hooked{Store: memstore.New()}
+		st.OnComplete = func(ctx context.Context, r store.CompleteRequest) error {
+			return fmt.Errorf("%w: reply lost", cmp.Or(st.Store.Complete(ctx, r), store.ErrUnknown))
+		}
 		b := &bench{Engine: newEngine(t, st, reprise.Config{Observer: operate.NewAuditLog(slog.New(handler))})}
 		op := reprise.Operation{Scope: secretScope, Key: secretKey, Endpoint: "secret-endpoint", Wait: time.Second}
 		a := b.want(t, op, reprise.Claimed).Attempt
@@ -46,7 +36,7 @@ func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 		if end, err := a.Complete(reprise.Completion{Payload: []byte(secretBody)}); err != nil || end.End != reprise.EndUnrecorded {
 			t.Fatalf("completed: %v, %v", end.End, err)
 		}
-		st.healed.Store(true)
+		st.Heal()
 		time.Sleep(time.Minute)
 		b.want(t, op, reprise.Replayed)
 		_, err := b.Begin(t.Context(), reprise.Operation{Scope: secretScope, Key: secretKey, MaxAttempts: -1})

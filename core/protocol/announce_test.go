@@ -179,7 +179,7 @@ func TestNoExpiryWithoutARecord(t *testing.T) {
 		store store.Store
 		mark  protocol.Field
 	}{
-		"unrecorded":  {&hooked{Store: memstore.New(), onComplete: func(context.Context, store.CompleteRequest) error { return store.ErrUnknown }}, protocol.Field{Name: "Idempotency-Status", Value: "unrecorded"}},
+		"unrecorded":  {&hooked{Store: memstore.New(), OnComplete: func(context.Context, store.CompleteRequest) error { return store.ErrUnknown }}, protocol.Field{Name: "Idempotency-Status", Value: "unrecorded"}},
 		"unprotected": {unclaimed(store.ErrUnavailable), protocol.Field{Name: "Idempotency-Status", Value: "unprotected"}},
 	} {
 		for link, want := range map[string][]string{"": nil, "https://api.example.com/idempotency": {"Link"}} {

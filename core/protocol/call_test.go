@@ -12,6 +12,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/teststore"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -240,7 +241,9 @@ func TestRefusalsOfCallsSayWhenToRetry(t *testing.T) {
 // A call that runs unprotected is marked. One whose result is kept is not.
 func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	t.Parallel()
-	away := awayStore{memstore.New()}
+	away := &teststore.Hooked{Store: memstore.New(), OnClaim: func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+		return store.ClaimResult{}, store.ErrUnavailable
+	}}
 	engine := must(reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}))
 	defer engine.Close(context.WithoutCancel(t.Context()))
 	g := must(Over(engine, Config{FailOpen: true, Announce: Announcing{PolicyURL: "https://api.example.com/idempotency"}}))
@@ -256,13 +259,6 @@ func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	if reply := a.Exchange.FinishCall(CallResult{Type: "a.B"}); reply.Replace || len(reply.Added) != 1 || reply.Added[0].Name != "Link" {
 		t.Errorf("kept: %+v", reply)
 	}
-}
-
-// awayStore is a store whose server is away.
-type awayStore struct{ store.Store }
-
-func (awayStore) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-	return store.ClaimResult{}, store.ErrUnavailable
 }
 
 // A Skip that panics runs the stream unmarked, and the observer hears of it.

@@ -36,7 +36,7 @@ func TestR31ResponseOfARunThatTheEngineCancelled(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						records := memstore.New()
 						var lose atomic.Bool
-						st := &hooked{Store: records, onRenew: func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+						st := &hooked{Store: records, OnRenew: func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 							if lose.Load() {
 								return slices.Repeat([]store.RenewStatus{store.RenewLost}, len(rs)), nil
 							}
@@ -101,7 +101,7 @@ func TestR20RetryAfterEndsWithTheLeaseOfADeadProcess(t *testing.T) {
 				one := memstore.New()
 				var first store.Store = one
 				if !test.renewed { // its process can no longer reach the store: its claims stay
-					first = &hooked{Store: one, onRenew: func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+					first = &hooked{Store: one, OnRenew: func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
 						return nil, store.ErrUnavailable
 					}}
 				}

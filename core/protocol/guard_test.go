@@ -262,7 +262,7 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 
 func TestR42RecordThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	st := &hooked{onClaim: func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	st := &hooked{OnClaim: func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 		return store.ClaimResult{Outcome: store.Completed, Payload: []byte("\x01garbage of some length")}, nil
 	}}
 	w := setupOver(t, st, protocol.Config{}).run("k", func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("it ran") })

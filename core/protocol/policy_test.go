@@ -170,11 +170,11 @@ func TestR45WriterSeesTheRequestAfterTheHandler(t *testing.T) {
 	t.Parallel()
 	records, claimed := memstore.New(), store.ClaimRequest{}
 	takenOver := &hooked{Store: records}
-	takenOver.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	takenOver.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 		claimed = r
 		return records.Claim(ctx, r)
 	}
-	takenOver.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
+	takenOver.OnComplete = func(ctx context.Context, r store.CompleteRequest) error {
 		if err := records.Release(ctx, r.ID, r.Owner); err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func TestSealedReplayOpensUntilItsRetentionEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				time.Sleep(900 * time.Millisecond)
 				st, until := memstore.New(), time.Now().Add(late)
-				away := &hooked{Store: st, onComplete: func(ctx context.Context, r store.CompleteRequest) error {
+				away := &hooked{Store: st, OnComplete: func(ctx context.Context, r store.CompleteRequest) error {
 					if time.Now().Before(until) {
 						return store.ErrUnavailable
 					}
@@ -165,7 +165,7 @@ func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {
 		records, last := memstore.New(), store.ClaimRequest{}
-		spying := &hooked{Store: records, onClaim: func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		spying := &hooked{Store: records, OnClaim: func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 			last = r
 			return records.Claim(ctx, r)
 		}}

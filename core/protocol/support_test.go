@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/internal/teststore"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -72,46 +73,11 @@ func (b *bench) replay(key string) *httptest.ResponseRecorder {
 	return w
 }
 
-// hooked is a store whose operations a test replaces; the others are forwarded.
-type hooked struct {
-	store.Store
-	onClaim    func(context.Context, store.ClaimRequest) (store.ClaimResult, error)
-	onRenew    func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error)
-	onComplete func(context.Context, store.CompleteRequest) error
-	onUnknown  func(context.Context, store.UnknownRequest) error
-}
-
-func (h *hooked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	if h.onClaim != nil {
-		return h.onClaim(ctx, r)
-	}
-	return h.Store.Claim(ctx, r)
-}
-
-func (h *hooked) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	if h.onRenew != nil {
-		return h.onRenew(ctx, rs)
-	}
-	return h.Store.Renew(ctx, rs)
-}
-
-func (h *hooked) Complete(ctx context.Context, r store.CompleteRequest) error {
-	if h.onComplete != nil {
-		return h.onComplete(ctx, r)
-	}
-	return h.Store.Complete(ctx, r)
-}
-
-func (h *hooked) Unknown(ctx context.Context, r store.UnknownRequest) error {
-	if h.onUnknown != nil {
-		return h.onUnknown(ctx, r)
-	}
-	return h.Store.Unknown(ctx, r)
-}
+type hooked = teststore.Hooked
 
 // unclaimed is a store that answers every claim with err.
 func unclaimed(err error) store.Store {
-	return &hooked{Store: memstore.New(), onClaim: func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	return &hooked{Store: memstore.New(), OnClaim: func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 		return store.ClaimResult{}, err
 	}}
 }

@@ -162,7 +162,7 @@ func TestUnknownIsRevoked(t *testing.T) {
 func TestUnknownThatIsNotRecordedIsMarked(t *testing.T) {
 	t.Parallel()
 	unsaid := func() store.Store {
-		return &hooked{Store: memstore.New(), onUnknown: func(context.Context, store.UnknownRequest) error { return store.ErrCorrupt }}
+		return &hooked{Store: memstore.New(), OnUnknown: func(context.Context, store.UnknownRequest) error { return store.ErrCorrupt }}
 	}
 	for _, st := range []store.Store{unsaid(), atomically(unsaid())} {
 		b := setupOver(t, st, protocol.Config{})
