@@ -52,11 +52,6 @@ func (b brittle) Write(p []byte) (int, error) {
 	return b.ResponseRecorder.Write(p)
 }
 
-// left is a writer whose client has left.
-type left struct{ *httptest.ResponseRecorder }
-
-func (left) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
 // Every stream that a guard hands out is closed once, wherever its response ends.
 func TestEveryStreamIsClosedOnce(t *testing.T) {
 	t.Parallel()
@@ -67,7 +62,7 @@ func TestEveryStreamIsClosedOnce(t *testing.T) {
 	}
 	wires := map[string]func() protocol.Wire{
 		"written": func() protocol.Wire { return httptest.NewRecorder() },
-		"gone":    func() protocol.Wire { return left{httptest.NewRecorder()} },
+		"gone":    func() protocol.Wire { return goneClient{} },
 		"status":  func() protocol.Wire { return brittle{httptest.NewRecorder(), true, false} },
 		"byte":    func() protocol.Wire { return brittle{httptest.NewRecorder(), false, true} },
 	}

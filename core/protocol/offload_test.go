@@ -289,7 +289,7 @@ func TestR35BlobStoreThatFailsForNowIsRetryable(t *testing.T) {
 		"refuses": func(context.Context, []byte) (io.ReadCloser, error) { return nil, errors.New("access denied") },
 		"panics":  func(context.Context, []byte) (io.ReadCloser, error) { panic("no bucket") },
 		"cut": func(_ context.Context, content []byte) (io.ReadCloser, error) {
-			return io.NopCloser(io.MultiReader(bytes.NewReader(content[:3000]), brokenReader{io.ErrUnexpectedEOF})), nil
+			return io.NopCloser(io.MultiReader(bytes.NewReader(content[:3000]), failing{io.ErrUnexpectedEOF})), nil
 		},
 		"slow to open": func(ctx context.Context, _ []byte) (io.ReadCloser, error) {
 			<-ctx.Done()
@@ -317,10 +317,6 @@ func TestR35BlobStoreThatFailsForNowIsRetryable(t *testing.T) {
 		})
 	}
 }
-
-type brokenReader struct{ err error }
-
-func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
 
 type waitingReader struct{ ctx context.Context }
 
@@ -397,24 +393,16 @@ func TestR35BlobIsWrittenBeforeTheRecord(t *testing.T) {
 	o.wantSummary("key")
 }
 
-// goneWire is the wire of a client that left.
-type goneWire struct{ httptest.ResponseRecorder }
-
-func (*goneWire) Write([]byte) (int, error) { return 0, errors.New("connection reset") }
-
 func TestR23OffloadedBodyIsKeptForAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	o := offload(t, nil)
 	body := large(50_000)
 	v := o.admit("key", "body")
-	gone := &goneWire{*httptest.NewRecorder()}
 	rec := new(protocol.Recorder)
-	rec.Start(v.Exchange, gone.Header(), gone, http.DetectContentType)
+	rec.Start(v.Exchange, http.Header{}, goneClient{}, http.DetectContentType)
 	rec.WriteHeader(http.StatusCreated)
 	for i := range 50 {
-		if _, err := rec.Write(body[i*1000 : (i+1)*1000]); err != nil {
-			t.Fatalf("piece %d: %v", i, err)
-		}
+		must(rec.Write(body[i*1000 : (i+1)*1000]))
 	}
 	rec.Finish()
 	rec.Close()
@@ -422,7 +410,7 @@ func TestR23OffloadedBodyIsKeptForAClientThatLeft(t *testing.T) {
 		t.Error("the retry does not get the body")
 	}
 	// A client that leaves a replay leaves no spool or goroutine, as the bench checks.
-	o.admit("key", "body").Response.Write(http.Header{}, gone)
+	o.admit("key", "body").Response.Write(http.Header{}, goneClient{})
 }
 
 func TestR35GuardWithoutBlobsDoesNotRunAgain(t *testing.T) {
@@ -435,10 +423,7 @@ func TestR35GuardWithoutBlobsDoesNotRunAgain(t *testing.T) {
 		"off":       func(c *protocol.Config) { c.Offload = protocol.Offloading{} },
 		"read only": func(c *protocol.Config) { c.Offload.ReadOnly = true },
 	} {
-		var err error
-		if o.guard, err = with.With(change); err != nil {
-			t.Fatal(err)
-		}
+		o.guard = must(with.With(change))
 		if name == "read only" {
 			if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
 				t.Error("a guard that does not offload does not read either")
@@ -485,9 +470,7 @@ func TestR35AtomicResponseThatCannotBeKeptIsRolledBack(t *testing.T) {
 	t.Parallel()
 	o := offloadIn(t, atomically(memstore.New()), nil)
 	o.store.put = func(context.Context, string, *io.SectionReader) error { return errors.New("access denied") }
-	if w := o.run("key", writes(large(5000), 500)); w.Code != 503 || problemCode(w) != protocol.CodeNotApplied || w.Header().Get("Retry-After") == "" {
-		t.Errorf("answered %d %.200q", w.Code, w.Body)
-	}
+	wantNotApplied(t, o.run("key", writes(large(5000), 500)))
 	o.wantReport(o.guard.Stats().NotOffloaded, "access denied")
 	o.store.put = nil
 	if w := o.run("key", writes(large(5000), 500)); w.Code != 201 || w.Body.Len() != 5000 {
