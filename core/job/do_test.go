@@ -92,46 +92,30 @@ func succeed(context.Context) error { return nil }
 func TestDoKeepsOrReleases(t *testing.T) {
 	type row struct {
 		name   string
-		fn     func(context.Context) error
+		result error // of fn
 		kept   bool
 		answer bool
 		is     error // in the first run and after it
 		action job.Action
 	}
 	both := []row{
-		{name: "a value", fn: succeed, kept: true, action: job.Ack},
-		{
-			name: "an answer", fn: func(context.Context) error { return job.Keep(fmt.Errorf("item 7: %w", errSoldOut)) },
-			kept: true, answer: true, is: errSoldOut, action: job.Ack,
-		},
-		{
-			name: "an answer within", fn: func(context.Context) error { return fmt.Errorf("item 7: %w", job.Keep(errSoldOut)) },
-			kept: true, answer: true, is: errSoldOut, action: job.Ack,
-		},
-		{
-			name: "a joined answer", fn: func(context.Context) error { return errors.Join(errAway, job.Keep(errSoldOut)) },
-			kept: true, answer: true, is: errSoldOut, action: job.Ack,
-		},
-		{name: "retry", fn: func(context.Context) error { return job.Retry(errAway) }, is: errAway, action: job.Nack},
-		{
-			name: "retry what would be an answer", fn: func(context.Context) error { return job.Retry(job.Keep(errAway)) },
-			is: errAway, action: job.Nack,
-		},
+		{"a value", nil, true, false, nil, job.Ack},
+		{"an answer", job.Keep(fmt.Errorf("item 7: %w", errSoldOut)), true, true, errSoldOut, job.Ack},
+		{"an answer within", fmt.Errorf("item 7: %w", job.Keep(errSoldOut)), true, true, errSoldOut, job.Ack},
+		{"a joined answer", errors.Join(errAway, job.Keep(errSoldOut)), true, true, errSoldOut, job.Ack},
+		{"retry", job.Retry(errAway), false, false, errAway, job.Nack},
+		{"retry what would be an answer", job.Retry(job.Keep(errAway)), false, false, errAway, job.Nack},
 	}
 	for preset, rows := range map[reprise.Preset][]row{
-		reprise.Recoverable: append([]row{
-			{name: "another error", fn: func(context.Context) error { return errAway }, is: errAway, action: job.Nack},
-		}, both...),
-		reprise.AtMostOnce: append([]row{
-			{name: "another error", fn: func(context.Context) error { return errSoldOut }, kept: true, is: errSoldOut, action: job.Park},
-		}, both...),
+		reprise.Recoverable: append([]row{{"another error", errAway, false, false, errAway, job.Nack}}, both...),
+		reprise.AtMostOnce:  append([]row{{"another error", errSoldOut, true, false, errSoldOut, job.Park}}, both...),
 	} {
 		for _, r := range rows {
 			inTime(t, preset.String()+"/"+r.name, func(t *testing.T) {
 				d := newDoer(setup(t, reprise.Config{}), preset)
 				var first error
 				for n := range 3 {
-					got, replayed, err := d.do(t.Context(), r.fn)
+					got, replayed, err := d.do(t.Context(), func(context.Context) error { return r.result })
 					if !errors.Is(err, r.is) || (err == nil) != (r.is == nil) {
 						t.Fatalf("call %d: error %v, want %v", n, err, r.is)
 					}
@@ -198,29 +182,17 @@ func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
 
 // The outcomes of Begin with which fn does not run.
 func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
-	unavailable := func(err error) func(context.Context, *doer) {
+	found := func(res store.ClaimResult, err error) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
-			d.away(err)
+			d.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) { return res, err }
 		}
 	}
-	lapse := func(_ context.Context, d *doer) {
-		d.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			return store.ClaimResult{Outcome: store.Lapsed}, nil
-		}
-	}
+	unavailable := func(err error) func(context.Context, *doer) { return found(store.ClaimResult{}, err) }
 	running := func(remaining time.Duration) func(context.Context, *doer) {
-		return func(_ context.Context, d *doer) {
-			d.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-				return store.ClaimResult{Outcome: store.InProgress, Remaining: remaining}, nil
-			}
-		}
+		return found(store.ClaimResult{Outcome: store.InProgress, Remaining: remaining}, nil)
 	}
 	payload := func(p string) func(context.Context, *doer) {
-		return func(_ context.Context, d *doer) {
-			d.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-				return store.ClaimResult{Outcome: store.Completed, Payload: []byte(p)}, nil
-			}
-		}
+		return found(store.ClaimResult{Outcome: store.Completed, Payload: []byte(p)}, nil)
 	}
 	for _, r := range []struct {
 		name    string
@@ -232,7 +204,7 @@ func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 	}{
 		{"running elsewhere", running(7 * time.Second), nil, reprise.InProgress, job.Nack, 7 * time.Second},
 		{"running for nobody knows how long", running(0), nil, reprise.InProgress, job.Nack, time.Second},
-		{"lapsed", lapse, nil, reprise.Lapsed, job.Park, 0},
+		{"lapsed", found(store.ClaimResult{Outcome: store.Lapsed}, nil), nil, reprise.Lapsed, job.Park, 0},
 		{"another message", func(ctx context.Context, d *doer) {
 			other := d.op
 			other.Fingerprint[0]++
@@ -314,11 +286,7 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 		}
 	}
 	kept := func(value receipt, err error) store.ClaimResult {
-		payload, failed := job.EncodeResult(receipts, value, err)
-		if failed != nil {
-			t.Fatal(failed)
-		}
-		return store.ClaimResult{Outcome: store.Completed, Payload: payload}
+		return store.ClaimResult{Outcome: store.Completed, Payload: must(job.EncodeResult(receipts, value, err))}
 	}
 	outran := func(d *doer) { d.takes = maxRun + 2*lease }
 	const second = time.Second

@@ -32,10 +32,7 @@ func TestResultIsLayoutVersion1(t *testing.T) {
 		{"panic", "d0010488bc2602", receipt{}, job.ErrPanicked, "a panic"},
 		{"nothing", "d001057ad7a501", receipt{}, job.ErrUnkept, "no result: it could not be encoded"},
 	} {
-		payload, err := hex.DecodeString(v.payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		payload := must(hex.DecodeString(v.payload))
 		if !errors.Is(v.err, job.ErrPanicked) && !errors.Is(v.err, job.ErrUnkept) { // which only Do writes
 			if got, err := job.EncodeResult(receipts, v.value, v.err); err != nil || !bytes.Equal(got, payload) {
 				t.Errorf("%s: %x (%v), want %s", v.name, got, err, v.payload)
