@@ -86,10 +86,7 @@ func BenchmarkNewKey(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if n%len(list) == 0 { // before the keys, and the store, are used up
-			var err error
-			if e, err = reprise.New(memstore.New(), reprise.Config{}); err != nil {
-				b.Fatal(err)
-			}
+			e = must(reprise.New(memstore.New(), reprise.Config{}))
 		}
 		op.Key = list[n%len(list)]
 		cycle(ctx, e, op, b.Fatal)

@@ -50,9 +50,7 @@ func leave(t *testing.T, st store.Store, label string, n int, atMostOnce, unknow
 			ID: store.DeriveID("tenant", fmt.Sprint(label, atMostOnce, unknown), strconv.Itoa(i)), Owner: store.NewOwner(),
 			Policy: store.Policy{Label: label, AtMostOnce: atMostOnce, Retention: 24 * time.Hour}, Lease: time.Second,
 		}
-		if _, err := st.Claim(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		must(st.Claim(t.Context(), r))
 		if unknown {
 			wantError(t, "Unknown", st.Unknown(t.Context(), store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "the bank timed out"}), nil)
 		}

@@ -103,9 +103,7 @@ func TestTransactionEndsWithItsAttempt(t *testing.T) {
 			wantCalls(t, st, "close", "commit")
 			b.want(t, order("kept"), reprise.Replayed)
 
-			if _, err := b.began(t, order("refused")).Complete(reprise.Completion{Payload: []byte("500"), DiscardEffects: true}); err != nil {
-				t.Error(err)
-			}
+			must(b.began(t, order("refused")).Complete(reprise.Completion{Payload: []byte("500"), DiscardEffects: true}))
 			wantCalls(t, st, "close", "rollback")
 			b.want(t, order("refused"), reprise.Replayed)
 
@@ -113,9 +111,7 @@ func TestTransactionEndsWithItsAttempt(t *testing.T) {
 			wantCalls(t, st, "close", "rollback")
 			release(t, b.claim(t, order("released")))
 
-			if err := b.began(t, order("unknown")).Unknown("the bank timed out"); err != nil {
-				t.Error(err)
-			}
+			wantError(t, "Unknown", b.began(t, order("unknown")).Unknown("the bank timed out"), nil)
 			wantCalls(t, st, "close", "rollback")
 			b.want(t, order("unknown"), reprise.Lapsed)
 
@@ -190,9 +186,7 @@ func TestCommitOfAStaleOwner(t *testing.T) {
 				return st.Store.Claim(ctx, r)
 			}
 			a := b.began(t, order("k"))
-			if err := st.Store.Release(t.Context(), a.ID(), owner); err != nil {
-				t.Fatal(err)
-			}
+			wantError(t, "Release", st.Store.Release(t.Context(), a.ID(), owner), nil)
 			op := order("k")
 			if c.another {
 				op.Fingerprint[0]++

@@ -81,9 +81,7 @@ func nextPolicies(t *testing.T) map[string]protocol.Config {
 // leave leaves a record in a state, by a claim with a policy and a lease of a minute.
 func leave(t *testing.T, st *memstore.Store, claim store.ClaimRequest, state store.RecordState, payload []byte) {
 	t.Helper()
-	if _, err := st.Claim(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	must(st.Claim(t.Context(), claim))
 	var err error
 	switch state {
 	case store.StateLapsed:

@@ -62,35 +62,32 @@ func TestResolveAllowsWhatTheStateAllows(t *testing.T) {
 		attempt := state == store.StateLapsed || state == store.StateUnknown
 		ended := state != store.StateRunning && !attempt
 		for what, allowed := range map[string]bool{"answer": attempt, "answer, again": false, "forget": attempt, "forget, again": ended} {
-			t.Run(state.String()+"/"+what, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					records, made := memstore.New(), []store.Resolution(nil)
-					in := noting{Inspector: records, unreadable: state == store.StateUnreadable, made: &made}
-					seen := store.Record{ID: store.ID{1}, State: state, Fence: 9}
-					if !in.unreadable {
-						seen = left(t, records, store.ID{1}, state)
-					}
-					lines := new(bytes.Buffer)
-					r := operate.Resolution{
-						ID: seen.ID, State: seen.State, Fence: seen.Fence, Answer: protocol.Response{Status: 201}, Reason: "looked at", Operator: "ann",
-						Forget: strings.HasPrefix(what, "forget"), RunAgain: strings.HasSuffix(what, "again"),
-					}
-					next, checked := r.Check(&seen)
-					err := operate.Resolve(t.Context(), in, r, slog.NewJSONHandler(lines, nil))
-					if (err == nil) != allowed || (checked == nil) != allowed || !allowed && !errors.Is(err, store.ErrInvalid) {
-						t.Fatalf("%v, %v", checked, err)
-					}
-					if allowed && (next.Outcome == reprise.Claimed) != r.Forget {
-						t.Errorf("the client gets %+v", next)
-					}
-					if want := map[bool]int{true: 2}[allowed]; strings.Count(lines.String(), "\n") != want || len(made) != want/2 {
-						t.Errorf("changes %+v, and the log has\n%s", made, lines)
-					}
-					if allowed && !r.Forget && made[0].Retention != time.Hour {
-						t.Errorf("the answer is kept for %v", made[0].Retention)
-					}
-				})
+			inTimeNamed(t, state.String()+"/"+what, func(t *testing.T) {
+				records, made := memstore.New(), []store.Resolution(nil)
+				in := noting{Inspector: records, unreadable: state == store.StateUnreadable, made: &made}
+				seen := store.Record{ID: store.ID{1}, State: state, Fence: 9}
+				if !in.unreadable {
+					seen = left(t, records, store.ID{1}, state)
+				}
+				lines := new(bytes.Buffer)
+				r := operate.Resolution{
+					ID: seen.ID, State: seen.State, Fence: seen.Fence, Answer: protocol.Response{Status: 201}, Reason: "looked at", Operator: "ann",
+					Forget: strings.HasPrefix(what, "forget"), RunAgain: strings.HasSuffix(what, "again"),
+				}
+				next, checked := r.Check(&seen)
+				err := operate.Resolve(t.Context(), in, r, slog.NewJSONHandler(lines, nil))
+				if (err == nil) != allowed || (checked == nil) != allowed || !allowed && !errors.Is(err, store.ErrInvalid) {
+					t.Fatalf("%v, %v", checked, err)
+				}
+				if allowed && (next.Outcome == reprise.Claimed) != r.Forget {
+					t.Errorf("the client gets %+v", next)
+				}
+				if want := map[bool]int{true: 2}[allowed]; strings.Count(lines.String(), "\n") != want || len(made) != want/2 {
+					t.Errorf("changes %+v, and the log has\n%s", made, lines)
+				}
+				if allowed && !r.Forget && made[0].Retention != time.Hour {
+					t.Errorf("the answer is kept for %v", made[0].Retention)
+				}
 			})
 		}
 	}
@@ -104,8 +101,7 @@ func (failing) Handle(context.Context, slog.Record) error {
 }
 
 func TestResolveChangesNothingThatItCannotLog(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inTime(t, func(t *testing.T) {
 		records := memstore.New()
 		seen := left(t, records, store.ID{1}, store.StateUnknown)
 		err := operate.Resolve(t.Context(), records, operate.Resolution{
@@ -141,24 +137,21 @@ func TestResolveRefusesWithoutATrace(t *testing.T) {
 		"no status":            {func(r *operate.Resolution) { r.Answer.Status = 0 }, store.ErrInvalid, "status"},
 		"an invalid retention": {func(r *operate.Resolution) { r.Retention = -time.Second }, store.ErrInvalid, "Retention"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				records, lines := memstore.New(), new(bytes.Buffer)
-				seen := left(t, records, store.ID{1}, store.StateUnknown)
-				r := operate.Resolution{
-					ID: seen.ID, State: seen.State, Fence: seen.Fence, Answer: protocol.Response{Status: 201}, Reason: "looked at", Operator: "ann",
-				}
-				c.change(&r)
-				err := operate.Resolve(t.Context(), records, r, slog.NewJSONHandler(lines, nil))
-				if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.text) {
-					t.Error(err)
-				}
-				now, failed := records.Inspect(t.Context(), seen.ID)
-				if failed != nil || (now.State == store.StateUnknown) != (c.want != nil) || (lines.Len() == 0) != (c.want != nil) {
-					t.Errorf("the record is %v, %v; the log has %s", now.State, failed, lines)
-				}
-			})
+		inTimeNamed(t, name, func(t *testing.T) {
+			records, lines := memstore.New(), new(bytes.Buffer)
+			seen := left(t, records, store.ID{1}, store.StateUnknown)
+			r := operate.Resolution{
+				ID: seen.ID, State: seen.State, Fence: seen.Fence, Answer: protocol.Response{Status: 201}, Reason: "looked at", Operator: "ann",
+			}
+			c.change(&r)
+			err := operate.Resolve(t.Context(), records, r, slog.NewJSONHandler(lines, nil))
+			if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.text) {
+				t.Error(err)
+			}
+			now, failed := records.Inspect(t.Context(), seen.ID)
+			if failed != nil || (now.State == store.StateUnknown) != (c.want != nil) || (lines.Len() == 0) != (c.want != nil) {
+				t.Errorf("the record is %v, %v; the log has %s", now.State, failed, lines)
+			}
 		})
 	}
 }

@@ -15,11 +15,7 @@ import (
 func sealed(tb testing.TB, by protocol.Sealing, encoded []byte) []byte {
 	tb.Helper()
 	by.Secret = secret(tb, "2026-11")
-	payload, err := by.Seal(encoded, "k", store.DeriveID("tenant", "", "k"), store.Fingerprint{1})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return payload
+	return must(by.Seal(encoded, "k", store.DeriveID("tenant", "", "k"), store.Fingerprint{1}))
 }
 
 func TestDecodeShowsOfASealedResponseWhatIsInTheClear(t *testing.T) {

@@ -88,7 +88,7 @@ func TestGuardInsideARunOfDo(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	op := reprise.Operation{Scope: "tenant", Key: "key"}
-	_, err := job.Do(t.Context(), b.guard.Engine(), op, nil, func(ctx context.Context) (int, error) {
+	must(job.Do(t.Context(), b.guard.Engine(), op, nil, func(ctx context.Context) (int, error) {
 		if a := b.admitIn(ctx, "key", unread); a.Pass || a.Exchange != nil || a.Response.Status != 500 {
 			t.Errorf("a guard inside of the same operation of Do: %+v", a)
 		}
@@ -96,10 +96,7 @@ func TestGuardInsideARunOfDo(t *testing.T) {
 		wantRun(t, a)
 		finish(a.Exchange, 200) //nolint:contextcheck // an exchange has its own
 		return 1, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // The context of another engine's run, or another's value, under the key with which

@@ -20,11 +20,7 @@ import (
 // bench. They have no name.
 func (o *offloading) onDisk() (files [][]byte) {
 	o.t.Helper()
-	fds, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	for _, fd := range fds {
+	for _, fd := range must(os.ReadDir("/proc/self/fd")) {
 		path := "/proc/self/fd/" + fd.Name()
 		if name, err := os.Readlink(path); err != nil || !strings.HasPrefix(name, o.dir+"/") {
 			continue // also the one of the listing, which is closed by now

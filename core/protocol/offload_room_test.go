@@ -108,9 +108,7 @@ func TestR35UnreadBodyGivesItsRoomToOthers(t *testing.T) {
 		got := make([]byte, 100)
 		for range 20 {
 			for _, stream := range []io.Reader{stuck, read} {
-				if _, err := io.ReadFull(stream, got); err != nil {
-					t.Fatal(err)
-				}
+				must(io.ReadFull(stream, got))
 			}
 			o.wantProblem("key", 503, protocol.CodeStoreUnavailable)
 			time.Sleep(9 * time.Second)

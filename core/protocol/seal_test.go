@@ -28,11 +28,7 @@ var testSealedFor = record.SealedFor{
 
 func testSecret(tb testing.TB, id string) Secret {
 	tb.Helper()
-	s, err := NewSecret(id, bytes.Repeat([]byte(id+"!"), 32))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return must(NewSecret(id, bytes.Repeat([]byte(id+"!"), 32)))
 }
 
 // sealedSample returns a response and its envelope.

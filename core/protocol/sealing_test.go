@@ -33,11 +33,7 @@ func setupSealed(t *testing.T, cfg protocol.Config) (*bench, *memstore.Store, *e
 
 func (b *bench) with(change func(*protocol.Config)) *bench {
 	b.t.Helper()
-	g, err := b.guard.With(change)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return &bench{b.t, g}
+	return &bench{b.t, must(b.guard.With(change))}
 }
 
 func payloadOf(t *testing.T, st *memstore.Store, key string) []byte {

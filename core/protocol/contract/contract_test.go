@@ -53,11 +53,7 @@ var contracts = map[string]protocol.Config{
 
 func contractGuard(t testing.TB, cfg protocol.Config) *protocol.Guard {
 	t.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.Over(engine, cfg)
+	guard, err := protocol.New(memstore.New(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

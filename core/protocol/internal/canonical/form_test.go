@@ -24,9 +24,7 @@ func notation(t *testing.T, parts ...testPart) string {
 			disposition += fmt.Sprintf("; filename=%q", p.file)
 		}
 		part := must(w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}}))
-		if _, err := io.WriteString(part, p.content); err != nil {
-			t.Fatal(err)
-		}
+		must(io.WriteString(part, p.content))
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

@@ -20,14 +20,10 @@ func TestSpoolFileIsUnreadable(t *testing.T) {
 	body := bytes.Repeat([]byte("private "), 10_001)
 	for rest, n := body, 1; len(rest) > 0; n = n*3 + 1 {
 		n = min(n, len(rest))
-		if _, err := s.Write(rest[:n]); err != nil {
-			t.Fatal(err)
-		}
+		must(s.Write(rest[:n]))
 		rest = rest[n:]
 	}
-	if _, err := s.Ref(); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Ref())
 	file := make([]byte, len(body)+1)
 	if n, err := s.file.ReadAt(file, 0); n != len(body) || !errors.Is(err, io.EOF) || bytes.Contains(file, []byte("priv")) {
 		t.Errorf("the file has %d bytes, %v, and %.20q", n, err, file)
@@ -53,9 +49,7 @@ func TestSealedSpoolIsEncrypted(t *testing.T) {
 	defer s.Close()
 	s.Encrypt()
 	body := bytes.Repeat([]byte("private "), 20_000)
-	if _, err := s.Write(body); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Write(body))
 	ref, err := s.Ref()
 	if err != nil || ref.Length() != int64(len(body)) || s.Length() != ref.Length() {
 		t.Fatalf("%+v, %v", ref, err)
