@@ -321,23 +321,17 @@ func TestLateObserverDoesNotSeeTheNextRequest(t *testing.T) {
 			}),
 		})
 		request := &recycled{Context: context.WithValue(t.Context(), traceKey{}, "first"), t: t}
-		res, err := b.Begin(request, order("k"))
-		if err != nil || res.Outcome != reprise.Claimed {
-			t.Fatal(res.Outcome, err)
-		}
-		first := res.Attempt.View()
+		a := begun(t, request, b)
+		first := a.View()
 		<-sent
-		release(t, res.Attempt)
+		release(t, a)
 		request.over.Store(true)
-		next, err := b.Begin(context.WithValue(t.Context(), traceKey{}, "second"), order("k"))
-		if err != nil || next.Outcome != reprise.Claimed {
-			t.Fatal(next.Outcome, err)
-		}
+		next := begun(t, context.WithValue(t.Context(), traceKey{}, "second"), b)
 		close(answer)
 		synctest.Wait()
-		if trace != "first" || late.Fence != first.Fence() || late.Fence == next.Attempt.View().Fence() {
+		if trace != "first" || late.Fence != first.Fence() || late.Fence == next.View().Fence() {
 			t.Errorf("observed fence %d with the values of %v, want those of the first request, %d", late.Fence, trace, first.Fence())
 		}
-		release(t, next.Attempt)
+		release(t, next)
 	})
 }

@@ -23,11 +23,7 @@ func client(t *testing.T) (ctx context.Context, leave context.CancelFunc) {
 // begun is a running attempt of a client.
 func begun(t *testing.T, ctx context.Context, b *bench) *reprise.Attempt {
 	t.Helper()
-	res, err := b.Begin(ctx, order("k"))
-	if err != nil || res.Outcome != reprise.Claimed {
-		t.Fatal(res, err)
-	}
-	return res.Attempt
+	return b.wantIn(t, ctx, order("k"), reprise.Claimed).Attempt
 }
 
 func TestHandlersContextHasTheValuesOfTheRequestAndNotItsEnd(t *testing.T) {

@@ -98,7 +98,13 @@ func wait(op reprise.Operation, d time.Duration) reprise.Operation {
 // want begins op and fails the test unless the result is the wanted one.
 func (b *bench) want(t *testing.T, op reprise.Operation, outcome reprise.Outcome) reprise.Result {
 	t.Helper()
-	res, err := b.Begin(t.Context(), op)
+	return b.wantIn(t, t.Context(), op, outcome)
+}
+
+// wantIn is want for a request with a context.
+func (b *bench) wantIn(t *testing.T, ctx context.Context, op reprise.Operation, outcome reprise.Outcome) reprise.Result {
+	t.Helper()
+	res, err := b.Begin(ctx, op)
 	if err != nil {
 		t.Fatalf("Begin: %v", err)
 	}

@@ -326,7 +326,7 @@ func TestWaitLimits(t *testing.T) {
 			begin := func(scope, key string) {
 				op := order(key)
 				op.Scope = scope
-				if res := b.mustBegin(t, op); res.Attempt != nil {
+				if res := must(b.Begin(t.Context(), op)); res.Attempt != nil {
 					t.Cleanup(func() { _ = res.Attempt.Release() })
 				}
 				s.begin(t.Context(), b.Engine, wait(op, time.Second), 1)
@@ -370,10 +370,4 @@ func TestWaitLimits(t *testing.T) {
 			s.Wait()
 		})
 	}
-}
-
-// mustBegin begins op, with any outcome.
-func (b *bench) mustBegin(t *testing.T, op reprise.Operation) reprise.Result {
-	t.Helper()
-	return must(b.Begin(t.Context(), op))
 }
