@@ -95,14 +95,7 @@ func TestSealedBlobThatWasChangedDoesNotOpen(t *testing.T) {
 func TestSealedBlobHasItsLayout(t *testing.T) {
 	t.Parallel()
 	key := BlobKey{7, 31: 9}
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	aead := must(cipher.NewGCM(must(aes.NewCipher(key[:]))))
 	body := unhexed(2*blobChunk + 5)
 	var sealed []byte
 	for n, rest := 0, body; len(rest) > 0; n++ {

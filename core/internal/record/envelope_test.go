@@ -25,39 +25,34 @@ type sealedVector struct {
 
 func sealedVectors(tb testing.TB) []sealedVector {
 	tb.Helper()
-	file, err := os.ReadFile("testdata/sealed.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
 	var list []sealedVector
-	if err := json.Unmarshal(file, &list); err != nil || len(list) == 0 {
+	if err := json.Unmarshal(must(os.ReadFile("testdata/sealed.json")), &list); err != nil || len(list) == 0 {
 		tb.Fatal(len(list), err)
 	}
 	return list
 }
 
-func unhex(tb testing.TB, text string) []byte {
-	tb.Helper()
-	b, err := hex.DecodeString(text)
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
 	if err != nil {
-		tb.Fatal(err)
+		panic(err)
 	}
-	return b
+	return v
 }
 
 // secret returns the secret and the operation of a vector.
-func (v *sealedVector) secret(tb testing.TB) (Secret, SealedFor) {
-	tb.Helper()
-	return Secret{v.SecretID, unhex(tb, v.Secret)}, SealedFor{
-		ID: store.DeriveID(v.Scope, v.Endpoint, v.Key), Key: v.Key, Fingerprint: store.Fingerprint(unhex(tb, v.Fingerprint)),
+func (v *sealedVector) secret() (Secret, SealedFor) {
+	return Secret{v.SecretID, must(hex.DecodeString(v.Secret))}, SealedFor{
+		ID: store.DeriveID(v.Scope, v.Endpoint, v.Key), Key: v.Key, Fingerprint: store.Fingerprint(must(hex.DecodeString(v.Fingerprint))),
 	}
 }
 
 func TestSealedGoldenVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range sealedVectors(t) {
-		secret, who := v.secret(t)
-		payload, encoded := unhex(t, v.Payload), unhex(t, v.Encoded)
+		secret, who := v.secret()
+		payload, encoded := must(hex.DecodeString(v.Payload)), must(hex.DecodeString(v.Encoded))
 		want, err := ParseEnvelope(payload)
 		if v.SecretID == "" {
 			if !errors.Is(err, store.ErrCorrupt) {
@@ -136,10 +131,7 @@ func TestEnvelopeHasItsDeclaredLength(t *testing.T) {
 func TestClearHeadIsTheResponseWithoutItsBody(t *testing.T) {
 	t.Parallel()
 	_, payload := sealedSample([]byte("body"))
-	e, err := ParseEnvelope(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(ParseEnvelope(payload))
 	checkDecoded(t, e.ClearHead(), &stored{Status: 201, Fields: sampleFields, Annotation: "00-trace-01"})
 	e.head = e.head[:headSize-1]
 	if _, err := Decode[Field](e.ClearHead()); !errors.Is(err, store.ErrCorrupt) {
@@ -154,7 +146,7 @@ func TestClearHeadIsTheResponseWithoutItsBody(t *testing.T) {
 // FuzzEnvelope opens anything. An envelope that opens was sealed here.
 func FuzzEnvelope(f *testing.F) {
 	for _, v := range sealedVectors(f) {
-		payload := unhex(f, v.Payload)
+		payload := must(hex.DecodeString(v.Payload))
 		f.Add(payload)
 		f.Add(payload[:len(payload)/2])
 	}

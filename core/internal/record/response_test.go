@@ -87,10 +87,7 @@ func TestStoredGoldenVectors(t *testing.T) {
 	for _, c := range goldenStored {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			want, err := hex.DecodeString(c.hex)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must(hex.DecodeString(c.hex))
 			if got := Append(nil, &c.stored); !bytes.Equal(got, want) {
 				t.Errorf("encoded\n%x, want\n%x", got, want)
 			}
