@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -94,16 +95,8 @@ func TestFindIDReadsAllOrTheFirstDigits(t *testing.T) {
 func TestFindIDStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	in := ended{}
 	cancel()
-	if _, err := operate.FindID(ctx, in, "01020304", nil); !errors.Is(err, context.Canceled) {
+	if _, err := operate.FindID(ctx, memstore.New(), "01020304", nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-}
-
-// ended is an inspector that fails when its context has ended.
-type ended struct{ store.Inspector }
-
-func (ended) List(ctx context.Context, _ store.Query) (store.Page, error) {
-	return store.Page{}, context.Cause(ctx)
 }

@@ -14,6 +14,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/record"
+	"github.com/reprise-go/reprise/core/internal/teststore"
 	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/operate"
@@ -100,13 +101,6 @@ func leave(t *testing.T, st *memstore.Store, claim store.ClaimRequest, state sto
 	}
 }
 
-// unclaimed is a store that can read no record.
-type unclaimed struct{ store.Store }
-
-func (unclaimed) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-	return store.ClaimResult{}, store.ErrCorrupt
-}
-
 // realAnswer is the answer of a guard to a request.
 type realAnswer struct {
 	outcome reprise.Outcome
@@ -153,7 +147,10 @@ func TestNextOfIsTheAnswerOfTheGuard(t *testing.T) {
 			var st store.Store = records
 			rec, err := records.Inspect(t.Context(), id)
 			if state == store.StateUnreadable {
-				st, rec = unclaimed{records}, store.Record{ID: id, State: state, Fence: 1}
+				rec = store.Record{ID: id, State: state, Fence: 1}
+				st = &teststore.Hooked{Store: records, OnClaim: func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+					return store.ClaimResult{}, store.ErrCorrupt
+				}}
 			}
 			found := &rec
 			if err != nil {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -78,16 +76,7 @@ func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
 		engine := must(reprise.New(st, reprise.Config{}))
 		guard := must(protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce}))
 		id := store.DeriveID("tenant", "", "k")
-		request := func() *http.Request {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader("order"))
-			r.Header.Set("Idempotency-Key", "k")
-			return r
-		}
-		begin := func() protocol.Admission {
-			r := request()
-			return guard.Admit(t.Context(), protocol.Request{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: r.Body},
-				func() (string, error) { return "tenant", nil })
-		}
+		begin := func() protocol.Admission { return guard.Admit(t.Context(), nextRequest(), scope) }
 		first := begin()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -158,10 +147,7 @@ func TestDecodeOfAPartialRecord(t *testing.T) {
 		"cut":      {protocol.Captured{Status: 201, Cut: true}, operate.ErrResultUnavailable},
 	} {
 		st := memstore.New()
-		engine := must(reprise.New(st, reprise.Config{}))
-		guard := must(protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce}))
-		a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}},
-			func() (string, error) { return "tenant", nil })
+		a := must(protocol.New(st, protocol.Config{Preset: reprise.AtMostOnce})).Admit(t.Context(), nextRequest(), scope)
 		a.Exchange.Before(func(func(string, string) bool) {})
 		a.Exchange.After(func(yield func(string, string) bool) { yield("Content-Type", "text/plain") })
 		a.Exchange.Finish(c.captured)
