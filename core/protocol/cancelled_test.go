@@ -54,7 +54,7 @@ func TestR31ResponseOfARunThatTheEngineCancelled(t *testing.T) {
 						if first.Code != status {
 							t.Errorf("answered %d", first.Code)
 						}
-						if got := stateOf(t, records); got != want {
+						if got := onlyRecord(t, records).State; got != want {
 							t.Errorf("the record is %v, want %v", got, want)
 						}
 					})
@@ -71,17 +71,14 @@ func ended() context.Context {
 	return ctx
 }
 
-// stateOf returns the state of the only record of a store, and zero if there is none.
-func stateOf(t *testing.T, st store.Inspector) store.RecordState {
+// onlyRecord returns the only record of a store, and the zero value if there is none.
+func onlyRecord(t *testing.T, st store.Inspector) store.Record {
 	t.Helper()
 	page, err := st.List(t.Context(), store.Query{States: store.States(store.StateRunning, store.StateCompleted, store.StateLapsed, store.StateUnknown), Limit: 2})
 	if err != nil || len(page.Records) > 1 {
 		t.Fatal(page, err)
 	}
-	if len(page.Records) == 0 {
-		return 0
-	}
-	return page.Records[0].State
+	return append(page.Records, store.Record{})[0]
 }
 
 // A client of another process is asked to come back soon as long as the first request may
@@ -106,11 +103,9 @@ func TestR20RetryAfterEndsWithTheLeaseOfADeadProcess(t *testing.T) {
 					}}
 				}
 				owner := setupOver(t, first, protocol.Config{})
-				x := owner.admit("k", "body").Exchange
-				if x == nil {
-					t.Fatal("the first request does not run")
-				}
-				defer x.Finish(protocol.Captured{Status: http.StatusCreated})
+				a := owner.admit("k", "body")
+				wantRun(t, a)
+				defer a.Exchange.Finish(protocol.Captured{Status: http.StatusCreated})
 
 				other := setupOver(t, one, protocol.Config{Engine: reprise.Config{Observer: reprise.Observers()}})
 				began := time.Now()

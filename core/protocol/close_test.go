@@ -253,9 +253,7 @@ func TestWaiterAndTheRequestsMeanwhileHaveTheirOwnBodies(t *testing.T) {
 	b := setup(t, protocol.Config{Wait: time.Minute})
 	const waiting = "waits"
 	first := b.admit("k", waiting)
-	if first.Exchange == nil {
-		t.Fatal("no exchange")
-	}
+	wantRun(t, first)
 	var waiters sync.WaitGroup
 	for range 3 {
 		waiters.Go(func() {
@@ -268,15 +266,13 @@ func TestWaiterAndTheRequestsMeanwhileHaveTheirOwnBodies(t *testing.T) {
 			if string(body) != waiting || err != nil {
 				t.Errorf("read %.20q, %v, want its own body", body, err)
 			}
-			v.Exchange.Finish(protocol.Captured{Status: http.StatusServiceUnavailable}) // the next one runs
-			v.Exchange.Close()
+			finish(v.Exchange, http.StatusServiceUnavailable) // the next one runs
 		})
 	}
 	for n := range 100 {
 		b.echo(fmt.Sprint("next-", n), bodyOf(n), func(*protocol.Exchange) {})
 	}
-	first.Exchange.Finish(protocol.Captured{Status: http.StatusServiceUnavailable})
-	first.Exchange.Close()
+	finish(first.Exchange, http.StatusServiceUnavailable)
 	for n := range 100 {
 		b.echo(fmt.Sprint("after-", n), bodyOf(n), func(*protocol.Exchange) {})
 	}

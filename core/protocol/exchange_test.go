@@ -17,9 +17,7 @@ import (
 func (b *bench) finish(key string, c protocol.Captured) protocol.Reply {
 	b.t.Helper()
 	a := b.admit(key, "body")
-	if a.Exchange == nil {
-		b.t.Fatalf("%s: answered %d %s", key, a.Response.Status, a.Response.Body)
-	}
+	wantRun(b.t, a)
 	defer a.Exchange.Close()
 	return a.Exchange.Finish(c)
 }

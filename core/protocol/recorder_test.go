@@ -504,9 +504,7 @@ func (l *live) Write(p []byte) (int, error) {
 func (b *bench) record(key string, outer http.Header) (*protocol.Recorder, *live) {
 	b.t.Helper()
 	a := b.admit(key, "body")
-	if a.Exchange == nil {
-		b.t.Fatalf("%s: answered %d", key, a.Response.Status)
-	}
+	wantRun(b.t, a)
 	wire, rec := newLive(outer), new(protocol.Recorder)
 	rec.Start(a.Exchange, outer, wire, http.DetectContentType)
 	return rec, wire

@@ -19,19 +19,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// reasonIn returns the reason of the only record of a store, if its outcome is unknown.
-func reasonIn(t *testing.T, st store.Inspector) string {
-	t.Helper()
-	page, err := st.List(t.Context(), store.Query{States: store.States(store.StateUnknown), Limit: 2})
-	if err != nil || len(page.Records) > 1 {
-		t.Fatal(page, err)
-	}
-	if len(page.Records) == 0 {
-		return ""
-	}
-	return page.Records[0].Reason
-}
-
 // The first client gets its handler's response, and every retry 409 outcome-unknown.
 func TestR52UnknownRefusesRetriesWhateverThePreset(t *testing.T) {
 	t.Parallel()
@@ -77,7 +64,7 @@ func TestR52UnknownRefusesRetriesWhateverThePreset(t *testing.T) {
 						t.Error("a word after the end is taken")
 					}
 					x.Close()
-					if got := reasonIn(t, records); got != c.reason {
+					if got := onlyRecord(t, records).Reason; got != c.reason {
 						t.Errorf("the reason is %q, want %q", got, c.reason)
 					}
 					for _, retry := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
@@ -101,7 +88,7 @@ func TestResponseAfterMaxRunIsMarked(t *testing.T) {
 		x := b.admit("k", "body").Exchange
 		defer x.Close()
 		time.Sleep(3 * time.Second)
-		if got := reasonIn(t, records); got != "ran longer than MaxRun" {
+		if got := onlyRecord(t, records).Reason; got != "ran longer than MaxRun" {
 			t.Fatalf("the reason is %q", got)
 		}
 		reply := x.Finish(protocol.Captured{Status: 201, Body: []byte("late")})
@@ -145,7 +132,7 @@ func TestUnknownIsRevoked(t *testing.T) {
 			t.Errorf("%s: a decision is not taken", name)
 		}
 		finish(x, 500)
-		if got := reasonIn(t, records); got != "" {
+		if got := onlyRecord(t, records).Reason; got != "" {
 			t.Errorf("%s: unknown, because %s", name, got)
 		}
 		again := b.admit("k", "body")
