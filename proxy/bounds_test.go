@@ -1,14 +1,12 @@
 package proxy_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -21,13 +19,10 @@ import (
 func (b *bundle) dial(text string) net.Conn {
 	b.t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(b.t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	b.t.Cleanup(func() { _ = conn.Close() })
-	if _, err := io.WriteString(conn, text); err != nil {
-		b.t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, text)
+	must(b.t, err)
 	return conn
 }
 
@@ -46,10 +41,8 @@ func TestBodyOfARequestWithAKeyKeepsALeastRate(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "body_timeout = '100ms'\nmin_rate = 1000000\n"+plain)
 	for _, sent := range []string{"", "half"} {
-		conn := b.dial("POST /orders HTTP/1.1\r\n" + keyed + "Content-Length: 10\r\n\r\n" + sent)
-		buf := make([]byte, 12)
-		if _, err := io.ReadFull(conn, buf); err != nil || string(buf) != "HTTP/1.1 400" {
-			t.Errorf("%q: got %q, %v, want 400", sent, buf, err)
+		if got, _ := b.raw("POST /orders HTTP/1.1\r\n" + keyed + "Content-Length: 10\r\n\r\n" + sent); got.status != http.StatusBadRequest {
+			t.Errorf("%q: got %d, want 400", sent, got.status)
 		}
 	}
 	b.wantRuns(0)
@@ -83,7 +76,9 @@ func TestResponseThatIsNotReadEnds(t *testing.T) {
 		if protocol == "HTTP/1.1" {
 			b.dial("GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
 		} else {
-			_ = b.h2("GET", "/endless") //nolint:bodyclose // its transport ends with the test
+			b.speakHTTP2()
+			_, err := b.client.Get(b.url + "/endless") //nolint:bodyclose,noctx // its transport ends with the test
+			must(t, err)
 		}
 		<-ended
 		until(func() bool { return b.handler.Stats().Limited[proxy.LimitWriteTime] == 1 })
@@ -92,70 +87,63 @@ func TestResponseThatIsNotReadEnds(t *testing.T) {
 
 // speakHTTP2 makes the clients of the proxy speak HTTP/2.
 func (b *bundle) speakHTTP2() {
-	b.t.Helper()
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	front := httptest.NewUnstartedServer(b.handler)
-	front.Config.Protocols = &protocols
-	front.Start()
-	b.t.Cleanup(front.Close)
-	transport := &http.Transport{Protocols: &protocols}
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
 	b.t.Cleanup(transport.CloseIdleConnections)
-	b.url, b.client = front.URL, &http.Client{Transport: transport}
+	b.client = &http.Client{Transport: transport}
 }
 
-// h2 sends a request by HTTP/2, whose response nobody reads.
-func (b *bundle) h2(method, path string) *http.Response {
-	b.t.Helper()
-	b.speakHTTP2()
-	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, http.NoBody)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	resp, err := b.client.Do(req)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return resp
-}
-
-// A write has its own time: a stream may pause for longer, and so may the client between
-// two requests on a connection.
+// A write has its own time, and a stream may pause for longer.
 func TestPausesAreNotWrites(t *testing.T) {
 	t.Parallel()
-	const timeout, pause = "write_timeout = '1s'\n", 1500 * time.Millisecond
-	b := setup(t, timeout+plain)
-	b.handle(func(w http.ResponseWriter, r *http.Request) {
+	b := setup(t, "write_timeout = '1h'\n"+plain)
+	b.handle(func(w http.ResponseWriter, _ *http.Request) {
 		for range 2 {
 			_, _ = io.WriteString(w, "event\n")
 			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-time.After(pause):
-			case <-r.Context().Done():
-			}
 		}
 	})
-	conn := b.dial("GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
-	in := bufio.NewReader(conn)
-	first, err := http.ReadResponse(in, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Body.Close()
-	if body, err := io.ReadAll(first.Body); string(body) != strings.Repeat("event\n", 2) || err != nil {
-		t.Errorf("HTTP/1.1: got %q, %v", body, err)
-	}
-	time.Sleep(pause) //nolint:forbidigo // longer than the last write of the response before may have taken
-	_, _ = io.WriteString(conn, "POST /orders HTTP/1.1\r\n"+keyed+"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n")
-	if line, err := in.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
-		t.Errorf("the next request got %q, %v", line, err)
-	}
-	resp := b.h2("GET", "/events")
-	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); string(body) != strings.Repeat("event\n", 2) || err != nil {
-		t.Errorf("HTTP/2: got %q, %v", body, err)
+	b.url = start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { b.handler.ServeHTTP(&pausing{ResponseWriter: w}, r) })).URL
+	for _, speak := range []func(){func() {}, b.speakHTTP2} {
+		speak()
+		if got := b.post("/events", ""); string(got.body) != "event\nevent\n" || got.err != nil {
+			t.Errorf("got %q, %v", got.body, got.err)
+		}
 	}
 }
+
+// pausing lets any time pass after each write: its deadline, if one is still set, is over
+// when the next call comes.
+type pausing struct {
+	http.ResponseWriter
+
+	wrote, bounded bool
+}
+
+func (p *pausing) pass(wrote bool) *http.ResponseController {
+	control := http.NewResponseController(p.ResponseWriter)
+	if p.wrote && p.bounded {
+		_ = control.SetWriteDeadline(time.Unix(1, 0))
+	}
+	p.wrote = wrote
+	return control
+}
+
+func (p *pausing) SetWriteDeadline(due time.Time) error {
+	if due.IsZero() {
+		p.wrote = false
+	}
+	control := p.pass(false)
+	p.bounded = !due.IsZero()
+	return control.SetWriteDeadline(due)
+}
+
+func (p *pausing) Write(b []byte) (int, error) {
+	p.pass(true)
+	return p.ResponseWriter.Write(b)
+}
+
+func (p *pausing) FlushError() error { return p.pass(true).Flush() }
 
 // Bodies that are held count as what they may become, until their requests end.
 func TestHeldBodiesAreBounded(t *testing.T) {

@@ -1,8 +1,6 @@
 package proxy_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,42 +60,14 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		head + "[default]\nfail_open = true":                                                  "FailOpen",
 		head + "[default]\nmethods = ['get']":                                                 "Methods",
 		head + "[default]\nheaders = ['a b']":                                                 "Key",
+		head + "[[route]]\nmatch = ['/a', 'POST /b', 'PATCH /b']":                             "",
+		head + "[[route]]\nmatch = ['PUT /a', 'DELETE\t/a']\nmethods = ['PUT', 'DELETE']":     "",
+		head + "[[route]]\nmatch = ['GET /a']\nname = 'x'\nunkeyed = true":                    "",
 	} {
 		c, err := proxy.Parse([]byte(text))
-		if err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
-		if _, err := proxy.New(memstore.New(), c, proxy.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		must(t, err)
+		if _, err := proxy.New(memstore.New(), c, proxy.Options{}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
-	}
-}
-
-func TestRoutesMayHaveTheMethodsOfTheirPolicies(t *testing.T) {
-	t.Parallel()
-	for _, route := range []string{
-		"match = ['/a', 'POST /b', 'PATCH /b']", "match = ['PUT /a', 'DELETE\t/a']\nmethods = ['PUT', 'DELETE']", "match = ['GET /a']\nname = 'x'\nunkeyed = true",
-	} {
-		c, err := proxy.Parse([]byte("upstream = 'http://a'\nscope = 'unscoped'\n[[route]]\n" + route))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := proxy.New(memstore.New(), c, proxy.Options{}); err != nil {
-			t.Errorf("%q: %v", route, err)
-		}
-	}
-}
-
-func TestLoadNamesTheFile(t *testing.T) {
-	t.Parallel()
-	name := filepath.Join(t.TempDir(), "reprise.toml")
-	if _, err := proxy.Load(name); err == nil || !strings.Contains(err.Error(), name) {
-		t.Errorf("a missing file: %v", err)
-	}
-	if err := os.WriteFile(name, []byte("x = 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := proxy.Load(name); err == nil || !strings.HasPrefix(err.Error(), name+":1: ") {
-		t.Errorf("an unknown field: %v", err)
 	}
 }

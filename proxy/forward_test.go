@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,12 +53,7 @@ func TestWebsocketsPass(t *testing.T) {
 		_ = rw.Flush()
 		_, _ = io.Copy(conn, rw)
 	})
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_, _ = conn.Write([]byte("GET /live HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nIdempotency-Key: \"k1\"\r\n\r\n"))
+	conn := b.dial("GET /live HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nIdempotency-Key: \"k1\"\r\n\r\n")
 	in := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(in, nil) //nolint:bodyclose // it has none
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
@@ -106,7 +100,7 @@ func TestOnlyWebsocketUpgradesPass(t *testing.T) {
 // A stream in both directions reaches the other end while it lasts.
 func TestStreamsWithoutAKeyPass(t *testing.T) {
 	t.Parallel()
-	b := setup(t, "body_timeout = '1ms'\n"+plain)
+	b := setup(t, "body_timeout = '1ms'\n"+strings.ReplaceAll(plain, "http:", "h2c:"))
 	b.handle(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		_ = control.EnableFullDuplex()
@@ -120,29 +114,12 @@ func TestStreamsWithoutAKeyPass(t *testing.T) {
 			_ = control.Flush()
 		}
 	})
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	front := http.Server{Handler: b.handler, Protocols: &protocols}
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = front.Serve(l) }()
-	t.Cleanup(func() { _ = front.Close() })
-	transport := &http.Transport{Protocols: &protocols}
-	t.Cleanup(transport.CloseIdleConnections)
-	if err := b.handler.Reload(b.config("body_timeout = '1ms'\n" + strings.ReplaceAll(plain, "http:", "h2c:"))); err != nil {
-		t.Fatal(err)
-	}
+	b.speakHTTP2()
 	body, send := io.Pipe()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.Addr().String()+"/stream", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/stream", body)
+	must(t, err)
+	resp, err := b.client.Do(req)
+	must(t, err)
 	defer resp.Body.Close()
 	for _, part := range []string{"one.", "two."} {
 		_, _ = send.Write([]byte(part))

@@ -41,7 +41,7 @@ func setupOver(t *testing.T, st store.Store, engine reprise.Config, config strin
 	t.Helper()
 	b := &bundle{t: t, access: new(lines), log: new(lines), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	engine.Log, engine.MaxRun = slog.New(slog.NewTextHandler(b.log, nil)), time.Minute
-	b.upstream = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b.upstream = start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		run := b.runs.Add(1)
 		if f := b.serve.Load(); f != nil {
 			(*f)(w, r)
@@ -53,36 +53,37 @@ func setupOver(t *testing.T, st store.Store, engine reprise.Config, config strin
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write(append(allBytes(), body...))
 	}))
-	b.upstream.Config.Protocols = new(http.Protocols)
-	b.upstream.Config.Protocols.SetHTTP1(true)
-	b.upstream.Config.Protocols.SetUnencryptedHTTP2(true)
-	b.upstream.Start()
-	t.Cleanup(b.upstream.Close)
-	handler, err := proxy.New(st, b.config(config), proxy.Options{
+	var err error
+	b.handler, err = proxy.New(st, b.config(config), proxy.Options{
 		Engine:    engine,
 		AccessLog: slog.New(slog.NewJSONHandler(b.access, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.handler = handler
-	front := httptest.NewServer(handler)
-	b.url = front.URL
+	must(t, err)
 	t.Cleanup(func() {
-		front.Close()
-		if err := handler.Close(t.Context()); err != nil && t.Context().Err() == nil {
+		if err := b.handler.Close(t.Context()); err != nil && t.Context().Err() == nil {
 			t.Error(err)
 		}
 	})
+	b.url = start(t, b.handler).URL
 	return b
+}
+
+// start starts a server of HTTP/1 and HTTP/2.
+func start(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(handler)
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
 }
 
 func (b *bundle) config(text string) proxy.Config {
 	b.t.Helper()
 	c, err := proxy.Parse([]byte(strings.ReplaceAll(text, "UPSTREAM", strings.TrimPrefix(b.upstream.URL, "http://"))))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return c
 }
 
@@ -103,9 +104,7 @@ func (a *answer) replayed() bool { return a.header.Get("Idempotent-Replayed") ==
 func (b *bundle) post(path, key string, change ...func(*http.Request)) *answer {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+path, strings.NewReader("pay"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	req.Header.Set("Authorization", "Bearer alice")
 	if key != "" {
 		req.Header.Set("Idempotency-Key", `"`+key+`"`)
@@ -155,4 +154,12 @@ func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
+}
+
+// must fails the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -37,18 +37,12 @@ fingerprint = "json"
 fingerprint_omit = ["/at"]
 fingerprint_headers = ["X-Version"]
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	guard, err := c.Default.guard(engine, protocol.Sealing{}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	over, err := protocol.Over(engine, protocol.Config{
 		Label: "orders", Methods: []string{"PUT"}, Required: true, Key: protocol.KeyHeader("X-Key", "X-Alias"), Endpoint: "pay",
 		Retention: 2 * time.Hour, Horizon: 3 * time.Hour, Wait: 4 * time.Second, MaxAttempts: 5,
@@ -57,9 +51,7 @@ fingerprint_headers = ["X-Version"]
 			Func: protocol.CanonicalJSON, Omit: []string{"/at"}, Headers: []string{"X-Version", "Host"},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, want := guard.Config(), over.Config()
 	if f := got.Fingerprint.Func; reflect.ValueOf(f).Pointer() != reflect.ValueOf(want.Fingerprint.Func).Pointer() {
 		t.Error("the fingerprint is not that of JSON")
@@ -69,17 +61,20 @@ fingerprint_headers = ["X-Version"]
 		t.Errorf("the guard has %s, want %s", got, want)
 	}
 	open, err := (&Policy{Fingerprint: "none", Preset: "recoverable", FailOpen: true}).guard(engine, protocol.Sealing{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c := open.Config(); !c.FailOpen || reflect.ValueOf(c.Fingerprint.Func).Pointer() != reflect.ValueOf(protocol.NoFingerprint).Pointer() {
 		t.Errorf("with fail_open and no fingerprint: %+v", c)
 	}
 	plain, err := new(Policy).guard(engine, protocol.Sealing{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c := plain.Config(); c.Preset != reprise.AtMostOnce {
 		t.Errorf("without a preset: %+v", c)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

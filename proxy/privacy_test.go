@@ -39,9 +39,7 @@ func TestSecretOfTheFileSealsResponses(t *testing.T) {
 	dir := t.TempDir()
 	secret := func(name, text string) string {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		return "{ id = '2026-11', file = '" + file + "' }"
 	}
 	first, other := secret("first", strings.Repeat("a", 32)), secret("other", strings.Repeat("b", 32))
@@ -62,9 +60,7 @@ func TestSecretOfTheFileSealsResponses(t *testing.T) {
 		"[seal]\nother_secrets = [" + first + "]":                                           http.StatusOK,
 		"[seal]\nsecret = " + first + "\nstrict = true\nclear_head = true\nmax_age = '25h'": http.StatusOK,
 	} {
-		if err := b.handler.Reload(b.config(plain + config)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.handler.Reload(b.config(plain+config)))
 		if got := b.post("/orders", "k1"); got.status != want || want == http.StatusOK && !got.replayed() {
 			t.Errorf("%s: got %d %s, want %d", config, got.status, got.body, want)
 		}

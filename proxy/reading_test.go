@@ -3,7 +3,6 @@ package proxy_test
 import (
 	"bufio"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,14 +13,8 @@ import (
 // client would not send such requests.
 func (b *bundle) raw(request string) (got *answer, closed bool) {
 	b.t.Helper()
-	conn, err := (&net.Dialer{}).DialContext(b.t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	conn := b.dial(request)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, request); err != nil {
-		b.t.Fatal(err)
-	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		b.t.Fatalf("%q: %v", request, err)

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -56,16 +57,8 @@ func TestEventStreamsOfRequestsWithAKeyPassAsTheyCome(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/live", strings.NewReader("go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "a")
-	req.Header.Set("Idempotency-Key", `"k1"`)
-	resp, err := b.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp, err := http.ReadResponse(bufio.NewReader(b.dial("POST /live HTTP/1.1\r\n"+keyed+"Content-Length: 0\r\n\r\n")), nil)
+	must(t, err)
 	defer resp.Body.Close()
 	event := make([]byte, 9)
 	if _, err := io.ReadFull(resp.Body, event); err != nil || string(event) != "data: 1\n\n" {

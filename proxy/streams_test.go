@@ -17,9 +17,7 @@ import (
 func goAway(t *testing.T, requests *atomic.Int64) net.Listener {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -99,9 +97,7 @@ func TestSlowReaderGetsTheWholeResponse(t *testing.T) {
 	for _, replayed := range []string{"", "true"} {
 		conn := b.dial("POST /orders HTTP/1.1\r\n" + keyed + "Content-Length: 0\r\nConnection: close\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReaderSize(slow{conn}, 1<<10), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n, err := io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
 		if n != size || err != nil || resp.Header.Get("Idempotent-Replayed") != replayed {
