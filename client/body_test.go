@@ -37,9 +37,7 @@ func TestBodiesAreSentAgain(t *testing.T) {
 			base := &fake{answer: func(n int, req *http.Request) (*http.Response, error) {
 				// net/http repeats a request itself when a reused connection breaks.
 				again, err := req.GetBody()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if again != nil {
 					if got, err := io.ReadAll(again); err != nil || string(got) != test.want {
 						t.Errorf("attempt %d would be repeated with %d bytes, %v, want %d", n, len(got), err, len(test.want))
@@ -240,9 +238,7 @@ func TestBrokenResponseIsRetried(t *testing.T) {
 				return resp, nil
 			}}
 			resp, err := newTransport(t, base, test.config).RoundTrip(post(t.Context(), t, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 			switch {

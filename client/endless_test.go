@@ -50,9 +50,7 @@ func TestEndlessResponsesAreNotBuffered(t *testing.T) {
 			})
 			transport := newTransport(t, base, Config{MaxAttempts: 3, Delay: time.Millisecond})
 			resp, err := transport.RoundTrip(post(t.Context(), t, strings.NewReader("{}")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, body := range bodies {
 				if n := body.read.Load(); n > c.most {
 					t.Errorf("attempt %d: %d bytes were read, want %d at most", i+1, n, c.most)

@@ -114,18 +114,14 @@ func failTimes(n int) func(int, *http.Request) (*http.Response, error) {
 func newTransport(tb testing.TB, base http.RoundTripper, c Config) *Transport {
 	tb.Helper()
 	transport, err := NewTransport(base, c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return transport
 }
 
 func post(ctx context.Context, tb testing.TB, body io.Reader) *http.Request {
 	tb.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://shop.example/orders", body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return req
 }
 
@@ -133,14 +129,10 @@ func post(ctx context.Context, tb testing.TB, body io.Reader) *http.Request {
 func do(tb testing.TB, transport http.RoundTripper, req *http.Request) (*http.Response, string) {
 	tb.Helper()
 	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return resp, string(body)
 }
 
@@ -176,3 +168,11 @@ func (c *closing) times() int {
 }
 
 func contains(text, word string) bool { return strings.Contains(text, strings.TrimSpace(word)) }
+
+// must fails the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

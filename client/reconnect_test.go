@@ -41,9 +41,7 @@ func TestARequestThatNetHTTPRepeatedMayHaveRun(t *testing.T) {
 		return transport.RoundTrip(req)
 	}
 	first, err := send()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = first.Body.Close()
 
 	_, err = send()

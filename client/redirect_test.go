@@ -54,16 +54,12 @@ func (h *hosts) post(t *testing.T, path, header, host string) string {
 		ctx = WithKey(ctx, "order-7")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://shop.test"+path, strings.NewReader("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if header != "" {
 		req.Header.Set("Idempotency-Key", header)
 	}
 	resp, err := h.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = resp.Body.Close()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,9 +169,7 @@ func TestARedirectSendsABufferedBodyAgain(t *testing.T) {
 			req := post(WithKey(t.Context(), "order-7"), t, io.MultiReader(strings.NewReader("hello")))
 			req.URL.Host, req.URL.Path, req.Host = "shop.test", path, ""
 			resp, err := h.client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_ = resp.Body.Close()
 			keys := h.keys["POST shop.test"]
 			if resp.StatusCode != want.status || len(keys) != want.sent || len(h.keys) != 1 || slices.ContainsFunc(h.bodies, func(b string) bool { return b != "hello" }) {

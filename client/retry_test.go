@@ -250,9 +250,7 @@ func TestWaitsAreFullyJittered(t *testing.T) {
 		s := transport.newSchedule()
 		for i := range bounds {
 			wait, err := s.next(t.Context(), verdict{}, &body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if low[i] == 0 || wait < low[i] {
 				low[i] = wait
 			}

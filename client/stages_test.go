@@ -111,9 +111,7 @@ func (w *way) send() error {
 	}
 	req := post(ctx, w.T, strings.NewReader(w.body))
 	u, err := url.Parse(w.url)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must(w, err)
 	req.URL, req.Host = u, ""
 	if w.header != "" {
 		req.Header.Set("X-Long", w.header)
@@ -150,9 +148,7 @@ func (e expiring) Err() error {
 func (w *way) serve(each func(net.Conn)) (address string) {
 	w.Helper()
 	listener, err := new(net.ListenConfig).Listen(w.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		w.Fatal(err)
-	}
+	must(w, err)
 	w.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -172,9 +168,7 @@ func (w *way) serve(each func(net.Conn)) (address string) {
 // resolving has a server of names that knows none.
 func resolving(w *way) {
 	server, err := new(net.ListenConfig).ListenPacket(w.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		w.Fatal(err)
-	}
+	must(w, err)
 	w.Cleanup(func() { _ = server.Close() })
 	go func() {
 		query := make([]byte, 1500)
