@@ -121,9 +121,7 @@ func (d damaged) Inspect(context.Context, store.ID) (store.Record, error) {
 func TestUnreadableAnswerNeedsAPersonInEveryListing(t *testing.T) {
 	t.Parallel()
 	kept, err := operate.Encode(protocol.Response{Status: 201, Body: []byte("paid")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unreadable, completed := store.States(store.StateUnreadable), store.States(store.StateCompleted)
 	for name, c := range map[string]struct {
 		payload []byte

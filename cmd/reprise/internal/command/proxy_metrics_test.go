@@ -10,14 +10,10 @@ import (
 func TestBucketsOfTheProxyReachPastItsTimeouts(t *testing.T) {
 	t.Parallel()
 	m, err := newMeters()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m.around(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))
 	families, err := m.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, family := range families {
 		if family.GetName() != "reprise_proxy_request_seconds" {
 			continue

@@ -87,35 +87,32 @@ func aclLine(store *connect.Store) string {
 	return line
 }
 
+// roleSettings are the settings of the application's role that PostgreSQL findings ask for.
+var roleSettings = map[string]string{
+	"synchronous-commit":  "synchronous_commit = on",
+	"read-only":           "default_transaction_read_only = off",
+	"isolation":           "default_transaction_isolation = 'read committed'",
+	"statement-timeout":   "statement_timeout = '60s'",
+	"idle-timeout":        "idle_in_transaction_session_timeout = '60s'",
+	"transaction-timeout": "transaction_timeout = '60s'",
+}
+
 func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 	role := pgx.Identifier{store.User}.Sanitize()
 	records := pgx.Identifier{cmp.Or(store.Config.Schema, reprisepg.DefaultSchema), cmp.Or(store.Config.Table, reprisepg.DefaultTable)}.Sanitize()
-	setRole := func(setting string) []string { return []string{"ALTER ROLE " + role + " SET " + setting + ";"} }
-	setSystem := func(setting string) []string {
-		return []string{"ALTER SYSTEM SET " + setting + ";", "SELECT pg_reload_conf();"}
+	if setting := roleSettings[f.Code]; setting != "" {
+		return []string{"ALTER ROLE " + role + " SET " + setting + ";"}
 	}
 	switch f.Code {
-	case "synchronous-commit":
-		return setRole("synchronous_commit = on")
-	case "read-only":
-		return setRole("default_transaction_read_only = off")
-	case "isolation":
-		return setRole("default_transaction_isolation = 'read committed'")
-	case "statement-timeout":
-		return setRole("statement_timeout = '60s'")
-	case "idle-timeout":
-		return setRole("idle_in_transaction_session_timeout = '60s'")
-	case "transaction-timeout":
-		return setRole("transaction_timeout = '60s'")
 	case "autovacuum":
 		if strings.Contains(f.Detail, "autovacuum_enabled") {
 			return []string{"ALTER TABLE " + records + " RESET (autovacuum_enabled);"}
 		}
 		return []string{"ALTER SYSTEM SET autovacuum = on;", "ALTER SYSTEM SET track_counts = on;", "SELECT pg_reload_conf();"}
 	case "fsync":
-		return setSystem("fsync = on")
+		return []string{"ALTER SYSTEM SET fsync = on;", "SELECT pg_reload_conf();"}
 	case "full-page-writes":
-		return setSystem("full_page_writes = on")
+		return []string{"ALTER SYSTEM SET full_page_writes = on;", "SELECT pg_reload_conf();"}
 	case "in-recovery":
 		return []string{"target_session_attrs=read-write in the URL"}
 	case "unlogged":

@@ -14,14 +14,14 @@ func TestRedisURLs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		url    string
-		hosts  string
+		hosts  string // with their ports
 		wrong  string // a part of the error
 		kind   string
 		secret string
 	}{
-		{url: "redis://localhost", hosts: "localhost", kind: "single"},
+		{url: "redis://localhost", hosts: "localhost:6379", kind: "single"},
 		{url: "rediss://user:p%40ss@localhost:6380/3", hosts: "localhost:6380", kind: "single", secret: "p@ss"},
-		{url: "redis+sentinel://:hidden-word@a:1,b:2,c/1?master=main", hosts: "a:1,b:2,c", kind: "sentinel", secret: "hidden-word"},
+		{url: "redis+sentinel://:hidden-word@a:1,b:2,c/1?master=main", hosts: "a:1,b:2,c:26379", kind: "sentinel", secret: "hidden-word"},
 		{url: "redis+cluster://a:1,b:2", hosts: "a:1,b:2", kind: "cluster"},
 		{url: "redis://[::1]:6379/0", hosts: "[::1]:6379", kind: "single"},
 		{url: "http://localhost", wrong: "is not redis"},
@@ -43,11 +43,12 @@ func TestRedisURLs(t *testing.T) {
 			t.Errorf("%s: %v", c.url, err)
 			continue
 		}
-		kind := map[bool]string{true: "sentinel"}[u.sentinel] + map[bool]string{true: "cluster"}[u.cluster]
-		if kind == "" {
-			kind = "single"
+		kind := map[[2]bool]string{{true, false}: "sentinel", {false, true}: "cluster", {}: "single"}[[2]bool{u.sentinel, u.cluster}]
+		var hosts []string
+		for _, host := range u.hosts {
+			hosts = append(hosts, u.withPort(host))
 		}
-		if got := strings.Join(u.hosts, ","); got != c.hosts || kind != c.kind {
+		if got := strings.Join(hosts, ","); got != c.hosts || kind != c.kind {
 			t.Errorf("%s: hosts %s, kind %s; want %s, %s", c.url, got, kind, c.hosts, c.kind)
 		}
 		if c.secret != "" && !strings.Contains(strings.Join(u.secrets(), " "), c.secret) {
@@ -66,24 +67,6 @@ func FuzzRedisURL(f *testing.F) {
 			t.Errorf("%q has no host and no error", text)
 		}
 	})
-}
-
-func TestHostsGetTheirPort(t *testing.T) {
-	t.Parallel()
-	for url, want := range map[string]string{
-		"redis://a":                   "a:6379",
-		"redis://[::1]":               "[::1]:6379",
-		"redis+cluster://a:1":         "a:1",
-		"redis+sentinel://a?master=m": "a:26379",
-	} {
-		u, err := parseRedisURL(url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := u.withPort(u.hosts[0]); got != want {
-			t.Errorf("%s is at %s, want %s", url, got, want)
-		}
-	}
 }
 
 // In a URL of sentinels, the user is that of the servers, as in every other URL.
@@ -157,38 +140,28 @@ func TestPasswordsAreRedacted(t *testing.T) {
 	}
 }
 
-// TestPostgresPoolIsSmall: the URL is the service's, and may ask for the pool of a
-// service.
-func TestPostgresPoolIsSmall(t *testing.T) {
+// The URL is the service's, and may ask for the pool of a service. Only the proxy is the
+// service, and has as many connections as its URL allows. It opens none before it is used.
+func TestPostgresPoolIsSmallUnlessTheProgramIsTheService(t *testing.T) {
 	t.Parallel()
-	for _, pool := range []string{"pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50", "pool_max_conns=1"} {
-		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop?" + pool})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(st.close)
-		if c := st.pool.Config(); c.MaxConns != 4 || c.MinConns != 0 || c.MinIdleConns != 0 {
-			t.Errorf("%s: %d to %d connections, %d idle; want up to 4", pool, c.MinConns, c.MaxConns, c.MinIdleConns)
-		}
-	}
-}
-
-// The proxy is the service, and has as many connections as its URL allows. It opens none
-// before it is used.
-func TestPostgresPoolOfAService(t *testing.T) {
-	t.Parallel()
-	for pool, want := range map[string]int32{
-		"":                    max(4, int32(runtime.NumCPU())),
-		"?pool_max_conns=100": 100,
-		"?pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50": 100,
+	for _, c := range []struct {
+		pool    string
+		service bool
+		want    int32
+	}{
+		{"?pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50", false, 4},
+		{"?pool_max_conns=1", false, 4},
+		{"", true, max(4, int32(runtime.NumCPU()))},
+		{"?pool_max_conns=100", true, 100},
+		{"?pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50", true, 100},
 	} {
-		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop" + pool, ServicePool: true})
+		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop" + c.pool, ServicePool: c.service})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(st.close)
-		if c := st.pool.Config(); c.MaxConns != want || c.MinConns != 0 || c.MinIdleConns != 0 {
-			t.Errorf("%q: %d to %d connections, %d idle; want up to %d", pool, c.MinConns, c.MaxConns, c.MinIdleConns, want)
+		if got := st.pool.Config(); got.MaxConns != c.want || got.MinConns != 0 || got.MinIdleConns != 0 {
+			t.Errorf("%+v: %d to %d connections, %d idle", c, got.MinConns, got.MaxConns, got.MinIdleConns)
 		}
 	}
 }

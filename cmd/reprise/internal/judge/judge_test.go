@@ -39,9 +39,7 @@ func TestCasesAreWhole(t *testing.T) {
 func unkeyedService(t *testing.T) (*Options, *atomic.Int64) {
 	t.Helper()
 	n := new(atomic.Int64)
-	server := httptest.NewServer(counting(n))
-	t.Cleanup(server.Close)
-	return optionsFor(t, server), n
+	return served(t, counting(n)), n
 }
 
 func counting(n *atomic.Int64) http.HandlerFunc {
@@ -49,6 +47,14 @@ func counting(n *atomic.Int64) http.HandlerFunc {
 		_, _ = io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, n.Add(1))
 	}
+}
+
+// served returns the options for a service that it starts.
+func served(t *testing.T, handler http.HandlerFunc) *Options {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return optionsFor(t, server)
 }
 
 func optionsFor(t *testing.T, server *httptest.Server) *Options {
@@ -111,7 +117,7 @@ func TestLimitsEndARun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, served := unkeyedService(t)
+			o, requests := unkeyedService(t)
 			o.Only = []string{"replay/once", "large/request", "binding/refused"}
 			limit(o)
 			r := judged(t, o)
@@ -119,7 +125,7 @@ func TestLimitsEndARun(t *testing.T) {
 			if r.Ended != last.Detail || last.State != NotShown || !strings.Contains(last.Detail, wire.ErrLimit.Error()+": ") {
 				t.Errorf("the last case: %+v", last)
 			}
-			if n := served.Load(); n > 100 {
+			if n := requests.Load(); n > 100 {
 				t.Errorf("%d requests", n)
 			}
 		})
@@ -135,9 +141,7 @@ func TestUnusableEndpoints(t *testing.T) {
 		"not found":    {http.NotFound, "answers 404"},
 		"always alike": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "order") }, "answered alike (200 order)"},
 	} {
-		server := httptest.NewServer(c.handler)
-		t.Cleanup(server.Close)
-		o := optionsFor(t, server)
+		o := served(t, c.handler)
 		var unusable *UnusableError
 		if _, err := Run(t.Context(), o, quiet); !errors.As(err, &unusable) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)

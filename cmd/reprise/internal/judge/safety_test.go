@@ -3,8 +3,6 @@ package judge
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -105,17 +103,15 @@ func TestOtherAddressMayGoAway(t *testing.T) {
 func TestOtherAddressHasItsOwnPath(t *testing.T) {
 	t.Parallel()
 	n, strange := new(atomic.Int64), new(atomic.Int64)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	there := served(t, func(w http.ResponseWriter, r *http.Request) {
 		if _, port, _ := net.SplitHostPort(r.Host); r.URL.Path != "/there" || port == "" {
 			strange.Add(1)
 		}
-		_, _ = io.Copy(io.Discard, r.Body)
-		fmt.Fprint(w, n.Add(1))
-	}))
-	t.Cleanup(server.Close)
+		counting(n)(w, r)
+	}).URL
+	there.Path = "/there"
 	o, _ := unkeyedService(t)
-	u, _ := url.Parse(server.URL + "/there")
-	o.Also, o.Only = []*url.URL{u}, []string{"concurrency/addresses"}
+	o.Also, o.Only = []*url.URL{there}, []string{"concurrency/addresses"}
 	judged(t, o)
 	if n.Load() == 0 || strange.Load() > 0 {
 		t.Errorf("%d requests, %d of them to another path", n.Load(), strange.Load())
@@ -126,15 +122,13 @@ func TestOtherAddressHasItsOwnPath(t *testing.T) {
 func TestRateLimitEndsARun(t *testing.T) {
 	t.Parallel()
 	n := new(atomic.Int64)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	o := served(t, func(w http.ResponseWriter, r *http.Request) {
 		if n.Load() > 10 {
 			w.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
 		counting(n)(w, r)
-	}))
-	t.Cleanup(server.Close)
-	o := optionsFor(t, server)
+	})
 	o.Only = []string{"presence/optional", "binding/422", "binding/query"}
 	r := judged(t, o)
 	if r.Failed() || r.Summary(Must) != (Summary{Met: 1, NotShown: 2}) || r.Ended != "the service limits the rate of requests" {
