@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -69,30 +70,52 @@ func TestBodiesAreSentAgain(t *testing.T) {
 	}
 }
 
-func TestALongBodyIsSentOnce(t *testing.T) {
+// A body that cannot be sent again ends the call after its first attempt, and one that
+// cannot be read, or has another length than was declared, before it.
+func TestBodiesThatEndTheCall(t *testing.T) {
 	t.Parallel()
+	broken := errors.New("disk on fire")
 	for name, test := range map[string]struct {
-		length int64
-		limit  int64
+		ended   bool // the context
+		reader  io.Reader
+		length  int64 // to declare
+		limit   int64
+		getBody func() (io.ReadCloser, error)
+		sent    bool // once
+		want    error
 	}{
-		"of unknown length": {limit: 4},
-		"declared":          {limit: 4, length: 5},
-		"never buffered":    {limit: -1},
+		"of unknown length":     {reader: strings.NewReader("hello"), limit: 4, sent: true, want: ErrNotReplayable},
+		"over the bound":        {reader: strings.NewReader("hello"), limit: 4, length: 5, sent: true, want: ErrNotReplayable},
+		"the smallest buffer":   {reader: strings.NewReader("hello"), limit: 1, sent: true, want: ErrNotReplayable},
+		"never buffered":        {reader: strings.NewReader("hello"), limit: -1, sent: true, want: ErrNotReplayable},
+		"the least bound":       {reader: strings.NewReader("hello"), limit: math.MinInt64, sent: true, want: ErrNotReplayable},
+		"a GetBody that fails":  {reader: strings.NewReader("hello"), getBody: func() (io.ReadCloser, error) { return nil, broken }, sent: true, want: broken},
+		"a read that fails":     {reader: failing{broken}, want: broken},
+		"less than is declared": {reader: strings.NewReader("hello"), length: 6},
+		"more than is declared": {reader: strings.NewReader("hello"), length: 4},
+		"a context that ended":  {ended: true, reader: strings.NewReader("hello"), getBody: func() (io.ReadCloser, error) { return http.NoBody, nil }, want: context.Canceled},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			base := always(failure(errNetwork))
-			body := &closing{Reader: strings.NewReader("hello")}
-			req := post(t.Context(), t, body)
-			req.ContentLength = test.length
-			transport := newTransport(t, base, Config{MaxRequestBuffer: test.limit})
-			err := fails(t, transport, req)
-			var unknown *UnknownOutcomeError
-			if !errors.As(err, &unknown) || !errors.Is(err, ErrNotReplayable) || !errors.Is(err, errNetwork) || base.attempts() != 1 {
-				t.Errorf("%d attempts and %v, want one, and the reason", base.attempts(), err)
+		inBubble(t, name, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			if test.ended {
+				end()
 			}
-			if base.sent[0].body != "hello" || base.sent[0].length != test.length || base.sent[0].header.Get("Idempotency-Key") == "" {
-				t.Errorf("sent %+v", base.sent[0])
+			base := always(failure(errNetwork))
+			body := &closing{Reader: test.reader}
+			req := post(ctx, t, body)
+			req.ContentLength, req.GetBody = test.length, test.getBody
+			err := fails(t, newTransport(t, base, Config{MaxRequestBuffer: test.limit}), req)
+			var unknown *UnknownOutcomeError
+			var not *NotSentError
+			if errors.As(err, &unknown) != test.sent || errors.As(err, &not) == test.sent || test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("got %T, %v", err, err)
+			}
+			if base.attempts() > 1 || (base.attempts() == 1) != test.sent {
+				t.Errorf("%d attempts", base.attempts())
+			}
+			if test.sent && test.getBody == nil && (!errors.Is(err, errNetwork) || base.sent[0].body != "hello" || base.sent[0].length != test.length || base.sent[0].header.Get("Idempotency-Key") == "") {
+				t.Errorf("sent %+v, %v", base.sent[0], err)
 			}
 			if body.times() == 0 {
 				t.Error("the body was not closed")
@@ -110,51 +133,6 @@ func TestLongBodyGetsTheLastResponse(t *testing.T) {
 	}
 }
 
-func TestBadBodiesAreRefused(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("disk on fire")
-	for name, test := range map[string]struct {
-		reader io.Reader
-		length int64
-		want   error
-	}{
-		"a read that fails":     {reader: failing{broken}, want: broken},
-		"less than is declared": {reader: strings.NewReader("hello"), length: 6},
-		"more than is declared": {reader: strings.NewReader("hello"), length: 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			base := &fake{answer: failTimes(0)}
-			body := &closing{Reader: test.reader}
-			req := post(t.Context(), t, body)
-			req.ContentLength = test.length
-			err := fails(t, newTransport(t, base, Config{}), req)
-			var not *NotSentError
-			if !errors.As(err, &not) || base.attempts() != 0 || (test.want != nil && !errors.Is(err, test.want)) {
-				t.Errorf("%d attempts and %v", base.attempts(), err)
-			}
-			if body.times() == 0 {
-				t.Error("the body was not closed")
-			}
-		})
-	}
-}
-
-func TestAGetBodyThatFailsEndsTheCall(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		broken := errors.New("the file is gone")
-		base := &fake{answer: failTimes(9)}
-		req := post(t.Context(), t, strings.NewReader("hello"))
-		req.GetBody = func() (io.ReadCloser, error) { return nil, broken }
-		err := fails(t, newTransport(t, base, Config{}), req)
-		var unknown *UnknownOutcomeError
-		if !errors.Is(err, broken) || !errors.As(err, &unknown) || base.attempts() != 1 {
-			t.Errorf("%d attempts and %v", base.attempts(), err)
-		}
-	})
-}
-
 // A body without a writer does not hold a call whose context ended.
 func TestABodyThatBlocksEndsWithTheContext(t *testing.T) {
 	t.Parallel()
@@ -170,20 +148,6 @@ func TestABodyThatBlocksEndsWithTheContext(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-}
-
-func TestAnEndedContextSendsNothing(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	base := &fake{answer: failTimes(0)}
-	body := &closing{Reader: strings.NewReader("hello")}
-	req := post(ctx, t, body)
-	req.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil }
-	err := fails(t, newTransport(t, base, Config{}), req)
-	if !errors.Is(err, context.Canceled) || base.attempts() != 0 || body.times() == 0 {
-		t.Errorf("%d attempts, body closed %d times, %v", base.attempts(), body.times(), err)
-	}
 }
 
 // Trailers are known once the body is read, and every attempt sends them.

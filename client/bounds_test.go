@@ -72,15 +72,3 @@ func TestLongestWaitsAreNotInThePast(t *testing.T) {
 		}
 	}
 }
-
-// A body that cannot be sent again is sent as a whole, whatever its bound.
-func TestSmallestRequestBufferSendsTheWholeBody(t *testing.T) {
-	t.Parallel()
-	for _, limit := range []int64{1, -1, math.MinInt64} {
-		base := &fake{answer: failTimes(0)}
-		do(t, newTransport(t, base, Config{MaxRequestBuffer: limit}), post(t.Context(), t, io.NopCloser(strings.NewReader("12 EUR"))))
-		if got := base.sent[0].body; got != "12 EUR" {
-			t.Errorf("with a buffer of %d, %q was sent", limit, got)
-		}
-	}
-}
