@@ -12,6 +12,7 @@ import (
 	repriseclient "github.com/reprise-go/reprise/client"
 	repriseconnectclient "github.com/reprise-go/reprise/client/connect"
 	reprisegrpcclient "github.com/reprise-go/reprise/client/grpc"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -45,9 +46,7 @@ func dialGRPCCaller(t *testing.T, addr string, c callerConfig) client {
 func keying(t *testing.T, c callerConfig) []grpc.DialOption {
 	t.Helper()
 	options, err := reprisegrpcclient.DialOptions(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	return options
 }
 
@@ -55,9 +54,7 @@ func connectCaller(name string, h2 bool, options ...connect.ClientOption) caller
 	return caller{name, false, startConnect, func(t *testing.T, addr string, c callerConfig) client {
 		t.Helper()
 		interceptor, err := repriseconnectclient.NewInterceptor(repriseconnectclient.Config(c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		return dialConnect(t, addr, h2, append(options, connect.WithInterceptors(interceptor))...)
 	}, repriseconnectclient.RefusalOf}
 }

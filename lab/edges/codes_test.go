@@ -13,6 +13,7 @@ import (
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 var updateCodes = flag.Bool("update", false, "write client/codes.go")
@@ -42,14 +43,10 @@ const (
 var retryable = map[Code]bool{
 %s}
 `, &constants, &retryable))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	path := filepath.Join("..", "..", "client", "codes.go")
 	if *updateCodes {
-		if err := os.WriteFile(path, want, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, os.WriteFile(path, want, 0o600))
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("client/codes.go is not current (%v): go test ./lab/edges -run %s -update", err, t.Name())

@@ -22,15 +22,14 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // listen returns a listener on a free port.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	return ln
 }
 
@@ -172,9 +171,7 @@ func dialGRPC(t *testing.T, addr string, options ...grpc.CallOption) client {
 func connectGRPC(t *testing.T, addr string, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(addr, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -221,20 +218,14 @@ func (c grpcClient) stream(ctx context.Context, with call) answer {
 func TestStreamOfASafeProcedureIsNotMarked(t *testing.T) {
 	t.Parallel()
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	guard, err := protocol.Over(engine, protocol.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	intercept := reprisegrpc.StreamServerInterceptor(guard)
 	for procedure, want := range map[string]string{watch: "unprotected", read: ""} {
 		stream := &headerStream{ctx: metadata.NewIncomingContext(t.Context(), metadata.Pairs("idempotency-key", "k"))}
-		if err := intercept(nil, stream, &grpc.StreamServerInfo{FullMethod: procedure}, func(any, grpc.ServerStream) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, intercept(nil, stream, &grpc.StreamServerInfo{FullMethod: procedure}, func(any, grpc.ServerStream) error { return nil }))
 		if got := strings.Join(stream.header.Get("idempotency-status"), ","); got != want {
 			t.Errorf("%s is marked %q, want %q", procedure, got, want)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // guarded returns a handler of net/http behind a guard, which closes without waiting for
@@ -31,9 +32,7 @@ func guarded(t *testing.T, st store.Store, cfg protocol.Config, handler http.Han
 	t.Helper()
 	cfg.Engine.Observer = reprise.Observers()
 	guard, err := protocol.New(st, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	ended, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	cancel()
 	t.Cleanup(func() { _ = guard.Close(ended) })
@@ -57,9 +56,7 @@ func retrying(t *testing.T, base http.RoundTripper, c repriseclient.Config) *rep
 		base = connections
 	}
 	transport, err := repriseclient.NewTransport(base, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	return transport
 }
 
@@ -169,9 +166,7 @@ func TestAGatewayReleasesWhatTheClientsTransportGaveUp(t *testing.T) {
 				w.WriteHeader(http.StatusConflict)
 				_, _ = io.WriteString(w, `{"code":"in-progress","retryable":true}`)
 			})))
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			once := repriseclient.Config{MaxAttempts: 1}
 			gateway := serving(t, guarded(t, memstore.New(), protocol.Config{Preset: reprise.AtMostOnce}, reprisehttp.Proxy(&httputil.ReverseProxy{
 				Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(bank) },

@@ -23,6 +23,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -338,9 +339,7 @@ func TestEachCallHasItsKey(t *testing.T) {
 func TestConnectRequestIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	interceptor, err := repriseconnectclient.NewInterceptor(repriseconnectclient.Config{Client: quick()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	options := connect.WithInterceptors(interceptor)
 	var keys []string
 	addr := serveHTTP(t, connect.NewUnaryHandler(create, func(_ context.Context, req *connect.Request[request]) (*connect.Response[response], error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // The service of the suite. Its requests are JSON objects, which have maps and thus more
@@ -214,9 +215,7 @@ func (e *env) serve(with setup) *service {
 		with.scope = unscoped
 	}
 	engine, err := reprise.New(with.store, with.engine)
-	if err != nil {
-		e.Fatal(err)
-	}
+	labtest.Must(e, err)
 	s := &service{handler: with.handler}
 	if s.guard, err = protocol.Over(engine, with.Config); err != nil {
 		e.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	repriseclient "github.com/reprise-go/reprise/client"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // The clients whose calls go through a transport below connect-go, which sees only
@@ -23,9 +24,7 @@ func overTransport(name string, h2 bool, options ...connect.ClientOption) caller
 		t.Helper()
 		to := dialConnect(t, addr, h2, options...).(connectClient)
 		transport, err := repriseclient.NewTransport(to.http.Transport, c.Client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		to.http = &http.Client{Transport: transport}
 		return to
 	}}

@@ -46,9 +46,7 @@ func post(t *testing.T, release http.Handler, field, key string) *httptest.Respo
 func protect(t *testing.T, st store.Store, cfg protocol.Config, handler http.HandlerFunc) http.Handler {
 	t.Helper()
 	guard, err := protocol.New(st, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	t.Cleanup(func() {
 		if err := guard.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -166,9 +164,7 @@ func pick(second bool, during, old http.Handler) http.Handler {
 func TestFromAUniqueConstraint(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "orders.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id INTEGER PRIMARY KEY, request TEXT NOT NULL UNIQUE)"); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/proxy"
 )
 
@@ -55,9 +56,7 @@ func gateway(next http.Handler) http.Handler {
 func Forwarded(tb testing.TB, st store.Store, engine reprise.Config, c proxy.Config, scope string, upstream http.Handler) *proxy.Handler {
 	tb.Helper()
 	ln, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	server := &http.Server{Handler: upstream, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
@@ -68,14 +67,10 @@ func Forwarded(tb testing.TB, st store.Store, engine reprise.Config, c proxy.Con
 		}
 	})
 	err = errors.Join(c.Upstream.UnmarshalText([]byte("http://"+ln.Addr().String())), c.Scope.UnmarshalText([]byte(scope)))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	engine.Log = slog.New(slog.DiscardHandler)
 	h, err := proxy.New(st, c, proxy.Options{Engine: engine})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), time.Second)
 		defer cancel()

@@ -18,6 +18,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/proxy"
 )
 
@@ -34,14 +35,10 @@ func TestProxyAsksTheUpstreamOnceThoughItResetsTheStream(t *testing.T) {
 				t.Cleanup(front.Close)
 				for _, want := range []int{http.StatusBadGateway, http.StatusConflict} {
 					r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil)
-					if err != nil {
-						t.Fatal(err)
-					}
+					labtest.Must(t, err)
 					r.Header.Set("Idempotency-Key", "k")
 					got, err := front.Client().Do(r)
-					if err != nil {
-						t.Fatal(err)
-					}
+					labtest.Must(t, err)
 					_ = got.Body.Close()
 					if got.StatusCode != want {
 						t.Errorf("got %d, want %d", got.StatusCode, want)
@@ -61,9 +58,7 @@ func resetGateway(t *testing.T, target *url.URL) http.Handler {
 	transport := &http.Transport{Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	guard, err := protocol.New(memstore.New(), protocol.Config{Preset: reprise.AtMostOnce})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		_ = guard.Close(context.WithoutCancel(t.Context()))
@@ -76,13 +71,9 @@ func resetGateway(t *testing.T, target *url.URL) http.Handler {
 func resetProgram(t *testing.T, target *url.URL) http.Handler {
 	t.Helper()
 	config, err := proxy.Parse([]byte("upstream = 'h2c://" + target.Host + "'\nscope = 'unscoped'\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	handler, err := proxy.New(memstore.New(), config, proxy.Options{Engine: reprise.Config{MaxRun: -1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	t.Cleanup(func() { _ = handler.Close(context.WithoutCancel(t.Context())) })
 	return handler
 }
@@ -93,9 +84,7 @@ func resetting(t *testing.T, execute func(), code http2.ErrCode) *url.URL {
 	t.Helper()
 	var requests atomic.Int64
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // some are results of two suites.
@@ -43,9 +45,7 @@ func some() Results {
 func folder(t *testing.T, r Results, page string) (docs string) {
 	t.Helper()
 	docs = t.TempDir()
-	if err := errors.Join(r.Write(filepath.Join(docs, File)), os.WriteFile(filepath.Join(docs, "benchmarks.md"), []byte(page), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, errors.Join(r.Write(filepath.Join(docs, File)), os.WriteFile(filepath.Join(docs, "benchmarks.md"), []byte(page), 0o600)))
 	return docs
 }
 
@@ -56,13 +56,9 @@ const page = "prose\n<!-- made: results -->\nold\n<!-- end -->\nmore prose\n"
 func TestThePageIsMadeFromResults(t *testing.T) {
 	t.Parallel()
 	docs := folder(t, some(), page)
-	if err := WritePage(docs); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, WritePage(docs))
 	text, err := os.ReadFile(filepath.Join(docs, "benchmarks.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	got := string(text)
 	for _, want := range []string{
 		"prose\n<!-- made: results -->\n", "<!-- end -->\nmore prose\n",

@@ -38,9 +38,7 @@ func smoke(t *testing.T, suites string) {
 	t.Helper()
 	docs := t.TempDir()
 	page := filepath.Join(docs, "benchmarks.md")
-	if err := os.WriteFile(page, []byte("prose\n<!-- made: results -->\nold\n<!-- end -->\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, os.WriteFile(page, []byte("prose\n<!-- made: results -->\nold\n<!-- end -->\n"), 0o600))
 	var out bytes.Buffer
 	err := program{command: "bench %s", args: []string{
 		"-suites", suites, "-rounds", "1", "-time", "20ms", "-warmup", "5ms", "-connections", "2,8", "-delays", "0s,2ms",
@@ -48,13 +46,9 @@ func smoke(t *testing.T, suites string) {
 		"-variants", "nethttp|raw2|setnx|statements|rows|two Txns|handler|fiber|[pP]roxy", "-docs", docs,
 	}}.run(t.Context(), &out)
 	t.Log(out.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	results, err := report.Read(filepath.Join(docs, report.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	for name := range strings.SplitSeq(suites, ",") {
 		s := results[name]
 		if written, err := os.ReadFile(page); err != nil || strings.Contains(string(written), "old") || !strings.Contains(string(written), "| `"+name+"` | "+s.Date) {
@@ -112,9 +106,7 @@ func TestEveryAdapterAndEveryStoreAreMeasured(t *testing.T) {
 func TestThePageFollowsFromTheResults(t *testing.T) {
 	t.Parallel()
 	files, err := report.Page(filepath.Join("..", "..", "..", "docs", "engineering"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	for name, want := range files {
 		got, err := os.ReadFile(name)
 		if err != nil || string(got) != want {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -147,8 +148,6 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 // usage returns the CPU time of the process.
 func (s *server) usage(h *host) servers.Usage {
 	u, err := servers.UsageOf(s.cmd.Process.Pid)
-	if err != nil {
-		h.Fatal(err)
-	}
+	labtest.Must(h, err)
 	return u
 }

@@ -64,13 +64,9 @@ func TestProxyDraws(t *testing.T) {
 func newProxy(t *testing.T, upstream, preset string) http.Handler {
 	t.Helper()
 	c, err := proxy.Parse(fmt.Appendf(nil, "upstream = \"http://%s\"\nscope = \"unscoped\"\n[default]\npreset = %q\nmax_response_body = %d\n", upstream, preset, draws.BodyLimit))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	h, err := proxy.New(memstore.New(), c, proxy.Options{Engine: reprise.Config{Log: slog.New(slog.DiscardHandler)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	t.Cleanup(func() { _ = h.Close(context.WithoutCancel(t.Context())) })
 	return h
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/reprise-go/reprise/lab/frameworks/cost"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // routers are the ones that the net/http adapter also serves. Each has the middleware on
@@ -80,18 +81,12 @@ func routerPost(t *testing.T, url, key string) (status int, body string, header 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("book"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	r.Header.Set("Idempotency-Key", key)
 	res, err := new(http.Client).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	data, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	_ = res.Body.Close()
 	return res.StatusCode, string(data), res.Header
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers/program"
 )
 
@@ -16,9 +17,7 @@ func TestSIGTERMWaitsForNoConnectionThatIsIdleOrNew(t *testing.T) {
 	t.Parallel()
 	server := start(t)
 	idle, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer idle.Close()
 	server.do(t, message{target: "/t/x"}).want(t, 201)
 	server.Signal(t, syscall.SIGTERM)

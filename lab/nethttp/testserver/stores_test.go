@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	"github.com/reprise-go/reprise/servers/program"
 )
@@ -22,17 +23,13 @@ func database(t *testing.T) string {
 	server := servers.SharedPostgres(t).URL()
 	name := "testserver_" + strings.ToLower(rand.Text())
 	conn, err := pgx.Connect(t.Context(), server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer conn.Close(t.Context())
 	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
 		t.Fatal(err)
 	}
 	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	u.Path = "/" + name
 	return u.String()
 }
@@ -41,14 +38,10 @@ func database(t *testing.T) string {
 func query[T any](t *testing.T, database, sql string, args ...any) []T {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer conn.Close(t.Context())
 	rows, err := conn.Query(t.Context(), sql, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
