@@ -77,9 +77,7 @@ func opened(t *testing.T) func(*blob.Bucket, error) *blob.Bucket {
 	t.Helper()
 	return func(bucket *blob.Bucket, err error) *blob.Bucket {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = bucket.Close() })
 		return bucket
 	}
@@ -110,20 +108,14 @@ func (p *pieces) fill(b []byte) { _, _ = io.ReadFull(p, b) }
 func serve(t *testing.T, bucket *blob.Bucket) *service {
 	t.Helper()
 	store, err := repriseblob.New(bucket, repriseblob.Config{Prefix: "reprise/" + strings.ReplaceAll(t.Name(), "/", "-") + "/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	engine, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &service{t: t, bucket: bucket, store: store, spool: t.TempDir()}
 	s.guard, err = protocol.Over(engine, protocol.Config{
 		Offload: protocol.Offloading{Blobs: store, Dir: s.spool, Timeout: 5 * time.Second},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	export := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.runs.Add(1)
 		w.Header().Set("Content-Type", "text/csv")
@@ -157,14 +149,10 @@ type answer struct {
 func (s *service) ask(key string) answer {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url, http.NoBody)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	req.Header.Set("Idempotency-Key", key)
 	resp, err := s.client.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer resp.Body.Close()
 	a := answer{status: resp.StatusCode, replayed: resp.Header.Get("Idempotent-Replayed") == "true", header: resp.Header}
 	a.omitted = resp.Header.Get("Idempotency-Body") == "omitted"
@@ -197,9 +185,7 @@ func (s *service) keys() (all []string) {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		all = append(all, o.Key)
 	}
 }
@@ -236,15 +222,11 @@ func TestR35Buckets(t *testing.T) {
 					if content != nil {
 						err = errors.Join(err, bucket.WriteAll(t.Context(), key, content, nil))
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if a := s.ask("key"); a.status != http.StatusConflict || a.code != "result-unavailable" {
 						t.Errorf("%s: answered %d %s with %d bytes", what, a.status, a.code, len(a.body))
 					}
-					if err := bucket.WriteAll(t.Context(), key, body, nil); err != nil {
-						t.Fatal(err)
-					}
+					must(t, bucket.WriteAll(t.Context(), key, body, nil))
 				}
 				s.wantWhole(s.ask("key"), true)
 				if s.runs.Load() != 1 {
@@ -280,9 +262,7 @@ func TestR35Buckets(t *testing.T) {
 				s.wantWhole(s.ask("key"), false)
 				for i := range 1100 { // more than a page of a listing
 					name := operate.BlobRef{SHA256: sha256.Sum256([]byte{byte(i), byte(i >> 8)}), Size: 1, Day: 20_000 + i%2}.Name()
-					if err := s.store.Put(t.Context(), name, io.NewSectionReader(strings.NewReader("x"), 0, 1)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, s.store.Put(t.Context(), name, io.NewSectionReader(strings.NewReader("x"), 0, 1)))
 				}
 				if swept, err := s.store.Sweep(t.Context(), 48*time.Hour); err != nil || swept != (repriseblob.Swept{Blobs: 1100, Bytes: 1100}) {
 					t.Errorf("swept %+v, %v", swept, err)
@@ -295,14 +275,10 @@ func TestR35Buckets(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, http.NoBody)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					req.Header.Set("Idempotency-Key", "key")
 					resp, err := s.client.Do(req)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					_, _ = io.CopyN(io.Discard, resp.Body, 1000)
 					cancel()
 					_ = resp.Body.Close()

@@ -41,9 +41,7 @@ type s3Server struct {
 func startS3(t *testing.T) *s3Server {
 	t.Helper()
 	backend := s3mem.New()
-	if err := backend.CreateBucket(bucketName); err != nil {
-		t.Fatal(err)
-	}
+	must(t, backend.CreateBucket(bucketName))
 	s := &s3Server{real: gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()

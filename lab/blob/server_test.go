@@ -208,36 +208,24 @@ type process struct{ url string }
 func start(t *testing.T, plan serverPlan) *process {
 	t.Helper()
 	text, err := json.Marshal(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), serverVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = in.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
 	addr, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &process{"http://" + strings.TrimSpace(addr)}
 }
 
@@ -247,22 +235,16 @@ var errShort = errors.New("another number of bytes")
 func (p *process) export(t *testing.T, size int64) http.Header {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/export?size="+strconv.FormatInt(size, 10), http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Idempotency-Key", "8e03978e-40d5-43dd-bc93-"+strconv.FormatInt(size, 10))
 	resp, err := http.DefaultClient.Do(req) //nolint:forbidigo // nothing else uses it here
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	n, err := io.Copy(io.Discard, resp.Body)
 	if err == nil && (n != size || resp.StatusCode != http.StatusOK) {
 		err = fmt.Errorf("%w: %d, status %d", errShort, n, resp.StatusCode)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.Header
 }
 
@@ -270,16 +252,10 @@ func (p *process) export(t *testing.T, size int64) http.Header {
 func (p *process) peak(t *testing.T) (got peak) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/peak", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp, err := http.DefaultClient.Do(req) //nolint:forbidigo // nothing else uses it here
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(resp.Body).Decode(&got))
 	return got
 }
