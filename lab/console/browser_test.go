@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -230,18 +231,14 @@ func (b *browser) scrollsSideways() bool {
 func axeSource(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "axe"))); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "axe"))))
 	install := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
 		missing(t, "npm", fmt.Sprintf("axe-core cannot be installed: %v: %s", err, out))
 	}
 	source, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	return string(source)
 }
 
@@ -259,9 +256,7 @@ func (b *browser) axe(source string) {
 		Checked    int
 		Violations []string
 	}
-	if err := json.Unmarshal([]byte(result), &found); err != nil {
-		b.Fatal(err)
-	}
+	labtest.Must(b, json.Unmarshal([]byte(result), &found))
 	if found.Checked < 10 {
 		b.Errorf("axe-core checked only %d rules", found.Checked)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/otel/promtest"
 )
 
@@ -71,9 +72,7 @@ func (h *hour) alerts(what string, p *promtest.Prometheus) {
 func (h *hour) opens(bank *bank) {
 	h.Helper()
 	audit, err := os.OpenFile(h.audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		h.Fatal(err)
-	}
+	labtest.Must(h, err)
 	h.Cleanup(func() { _ = audit.Close() })
 	h.shop = openShop(h.T, h.redis, "shop:", bank.URL, audit)
 }
@@ -170,9 +169,7 @@ var callKey = regexp.MustCompile(`(?m)^key of call (\S+) charge`)
 func (h *hour) fence(id string) string {
 	h.Helper()
 	var shown struct{ Fence string }
-	if err := json.Unmarshal([]byte(h.run(0, "", "show", id, "--json")), &shown); err != nil {
-		h.Fatal(err)
-	}
+	labtest.Must(h, json.Unmarshal([]byte(h.run(0, "", "show", id, "--json")), &shown))
 	return shown.Fence
 }
 
@@ -180,9 +177,7 @@ func (h *hour) fence(id string) string {
 func (h *hour) trail() {
 	h.Helper()
 	file, err := os.ReadFile(h.audit)
-	if err != nil {
-		h.Fatal(err)
-	}
+	labtest.Must(h, err)
 	var all []string
 	for line := range strings.Lines(string(file)) {
 		var entry struct{ Msg, ID, Action, Reason, Operator string }
@@ -209,9 +204,7 @@ func (h *hour) compare(golden string) {
 	h.Helper()
 	got := h.text.String()
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			h.Fatal(err)
-		}
+		labtest.Must(h, os.WriteFile(golden, []byte(got), 0o600))
 	}
 	if want, err := os.ReadFile(golden); err != nil || got != string(want) {
 		h.Errorf("the hour is not as %s records it (go test -update writes it), %v:\n%s", golden, err, got)

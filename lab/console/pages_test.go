@@ -46,9 +46,7 @@ func (s *shop) claim(id store.ID, lease time.Duration, request string) store.Cla
 func (s *shop) unknown(key, request string) store.ID {
 	s.Helper()
 	c := s.claim(idOf(key), time.Minute, request)
-	if err := s.store.Unknown(s.Context(), store.UnknownRequest{ID: c.ID, Owner: c.Owner, Reason: "the bank did not answer within 10 s"}); err != nil {
-		s.Fatal(err)
-	}
+	labtest.Must(s, s.store.Unknown(s.Context(), store.UnknownRequest{ID: c.ID, Owner: c.Owner, Reason: "the bank did not answer within 10 s"}))
 	return c.ID
 }
 
@@ -57,12 +55,8 @@ func (s *shop) done(key string, status int, body string) string {
 	s.Helper()
 	c := s.claim(idOf(key), time.Minute, "")
 	payload, err := operate.Encode(protocol.Response{Status: status, Body: []byte(body), Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/html"})})
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := s.store.Complete(s.Context(), store.CompleteRequest{ID: c.ID, Owner: c.Owner, Payload: payload, Policy: c.Policy}); err != nil {
-		s.Fatal(err)
-	}
+	labtest.Must(s, err)
+	labtest.Must(s, s.store.Complete(s.Context(), store.CompleteRequest{ID: c.ID, Owner: c.Owner, Payload: payload, Policy: c.Policy}))
 	return "records/main/" + c.ID.String()
 }
 
@@ -80,9 +74,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	unknown := s.unknown("pay-1", "POST /payments of acme, 42.00 EUR")
 	s.unknown("pay-2", "POST /payments of a customer with the long name that some customers have, 17,500.00 EUR")
 	s.claim(idOf("ruined"), time.Minute, "")
-	if err := s.client.Set(t.Context(), labtest.RedisKey(s.prefix, idOf("ruined")), "what a later release wrote", time.Hour).Err(); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, s.client.Set(t.Context(), labtest.RedisKey(s.prefix, idOf("ruined")), "what a later release wrote", time.Hour).Err())
 	hostile := s.done("hostile", 200, `</pre></main><script>alert(1)</script><img src=x onerror="alert(1)"><svg onload="alert(1)">`)
 	open := func(path string, then ...chromedp.Action) func() {
 		return func() {
@@ -212,9 +204,7 @@ func TestAnotherSitesPageResolvesNothing(t *testing.T) {
 	s, b := records(t)
 	id := s.unknown("order-17", "")
 	record, err := s.store.Inspect(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	form := fmt.Sprintf(`<form method="post" action="%s"><input name="action" value="forget"><input name="state" value="unknown"><input name="fence" value="%d">
 		<input name="confirm" value="%s"><input name="reason" value="evil"></form>`, s.console("records/main/"+id.String()), record.Fence, id.Short())
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -48,9 +48,7 @@ func openShop(t *testing.T, url, prefix, bank string, audit io.Writer) *shop {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 	}
 	s := &shop{T: t, prefix: prefix, client: labtest.RedisClient(t, strings.TrimPrefix(url, "redis://")), registry: prometheus.NewRegistry()}
 	s.store = labtest.RedisStore(t, s.client, repriseredis.Config{Prefix: prefix})
@@ -107,9 +105,7 @@ func (s *shop) console(path string) string { return s.URL + "/idempotency/" + pa
 func (s *shop) metrics() map[string]*dto.MetricFamily {
 	s.Helper()
 	families, err := s.registry.Gather()
-	if err != nil {
-		s.Fatal(err)
-	}
+	labtest.Must(s, err)
 	named := make(map[string]*dto.MetricFamily)
 	for _, f := range families {
 		named[f.GetName()] = f

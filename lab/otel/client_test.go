@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	repriseclient "github.com/reprise-go/reprise/client"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
@@ -58,22 +59,16 @@ func flaky(t *testing.T, always bool) (url string, traces func() []string) {
 func call(t *testing.T, url string, c repriseotel.ClientConfig, tracer *sdktrace.TracerProvider) error {
 	t.Helper()
 	observer, err := repriseotel.NewClient(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	connections := &http.Transport{}
 	t.Cleanup(connections.CloseIdleConnections)
 	below := otelhttp.NewTransport(connections, otelhttp.WithTracerProvider(tracer), otelhttp.WithMeterProvider(noop.NewMeterProvider()),
 		otelhttp.WithPropagators(propagation.TraceContext{}))
 	transport, err := repriseclient.NewTransport(below, repriseclient.Config{Observer: observer, Delay: time.Millisecond, MaxAttempts: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	ctx := repriseclient.WithKey(t.Context(), "one-and-only")
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err == nil {
 		_ = resp.Body.Close()
@@ -90,9 +85,7 @@ func TestACallIsTheParentOfItsAttempts(t *testing.T) {
 	reader := metric.NewManualReader()
 	url, traces := flaky(t, false)
 	c := repriseotel.ClientConfig{Label: "shop", MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)), TracerProvider: tracer}
-	if err := call(t, url, c, tracer); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, call(t, url, c, tracer))
 	var top tracetest.SpanStub
 	var attempts []tracetest.SpanStub
 	for _, span := range exporter.GetSpans() {
@@ -184,9 +177,7 @@ func valueOf(list []attribute.KeyValue, key attribute.Key) string {
 func sumsOf(t *testing.T, reader *metric.ManualReader) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, reader.Collect(t.Context(), &all))
 	sums := make(map[string]int64)
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {

@@ -14,6 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
@@ -104,13 +105,9 @@ func TestThePageHasEveryMetric(t *testing.T) {
 	}
 	reader := metric.NewManualReader()
 	url, _ := flaky(t, false)
-	if err := call(t, url, repriseotel.ClientConfig{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}, sdktrace.NewTracerProvider()); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, call(t, url, repriseotel.ClientConfig{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}, sdktrace.NewTracerProvider()))
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, reader.Collect(t.Context(), &all))
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		kind := "counter"
 		if _, ok := m.Data.(metricdata.Histogram[float64]); ok {
@@ -119,9 +116,7 @@ func TestThePageHasEveryMetric(t *testing.T) {
 		have[strings.ReplaceAll(m.Name, ".", "_")] = kind
 	}
 	page, err := os.ReadFile("../../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	listed := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(reprise\\.[a-z.]+)` \\| (\\w+) \\|").FindAllStringSubmatch(string(page), -1) {
 		listed[strings.ReplaceAll(row[1], ".", "_")] = row[2]

@@ -19,6 +19,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/otel/promtest"
 )
 
@@ -137,12 +138,8 @@ func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
 
 	id := store.DeriveID(operate.SharedScope, "", "stuck")
 	r, err := before.store.Inspect(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := before.store.Resolve(t.Context(), id, store.Resolution{State: r.State, Fence: r.Fence, Forget: true}); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
+	labtest.Must(t, before.store.Resolve(t.Context(), id, store.Resolution{State: r.State, Fence: r.Fence, Forget: true}))
 	s.close()
 	m.prometheus.Skip(time.Hour)
 	last := serveOver(t, before.store) // its first count is at once
@@ -193,9 +190,7 @@ func TestAlertsFireForTheServerOfAStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			st, err := memstore.NewBounded(c.bounds)
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			c.server.Store = st
 			s, m := serveThrough(t, st, &c.server), watch(t)
 			s.want("an order", s.send("one", "", ""), 201)
@@ -341,13 +336,9 @@ func (b *board) queries() map[string]string {
 func readBoard(t *testing.T) *board {
 	t.Helper()
 	text, err := os.ReadFile("../../otel/dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	b := new(board)
-	if err := json.Unmarshal(text, b); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, json.Unmarshal(text, b))
 	for _, p := range b.Panels {
 		if p.Type != "row" && p.Description == "" {
 			t.Errorf("the panel %s does not say what it shows", p.Title)
@@ -406,9 +397,7 @@ func matched(selector []*labels.Matcher, families map[string]*dto.MetricFamily) 
 func TestAlertsLeadToARunbook(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operate/runbooks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	var anchors []string
 	for line := range strings.Lines(string(text)) {
 		if heading, ok := strings.CutPrefix(line, "## "); ok {

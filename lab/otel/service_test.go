@@ -26,6 +26,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
@@ -84,14 +85,10 @@ func serveThrough(t *testing.T, st *memstore.Store, seen store.Store) *service {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	provider := metric.NewMeterProvider(metric.WithReader(exporter))
 	telemetry, err := repriseotel.New(repriseotel.Config{MeterProvider: provider})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	s := &service{T: t, store: st, started: make(chan struct{}, 1), hold: make(chan struct{})}
 	faulty, faults := faultstore.New(seen)
 	s.faults = faults
@@ -99,27 +96,17 @@ func serveThrough(t *testing.T, st *memstore.Store, seen store.Store) *service {
 		Observer: telemetry, Detach: repriseotel.Detach, Lease: 3 * time.Second,
 		ClaimTimeout: 500 * time.Millisecond, CompleteTimeout: 500 * time.Millisecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	stop, err := telemetry.Watch("main", s.engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	stopStore, err := telemetry.WatchStore("main", seen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	s.guard, err = protocol.Over(s.engine, protocol.Config{Label: "orders", Required: true, Preset: reprise.AtMostOnce, Keep: protocol.Keeping{Annotate: repriseotel.Annotate}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", reprisehttp.Middleware(s.guard, reprisehttp.Unscoped)(http.HandlerFunc(s.order)))
 	patient, err := s.guard.With(func(c *protocol.Config) { c.Label, c.Wait = "patient", time.Minute })
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	mux.Handle("POST /patient", reprisehttp.Middleware(patient, reprisehttp.Unscoped)(http.HandlerFunc(s.order)))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	server := httptest.NewServer(mux)
@@ -179,9 +166,7 @@ func (s *service) sendTo(path, key, body, test string) int {
 func (s *service) request(ctx context.Context, path, key, body, test string) *http.Request {
 	s.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
+	labtest.Must(s, err)
 	if key != "" {
 		r.Header.Set("Idempotency-Key", `"`+key+`"`)
 	}
@@ -231,19 +216,13 @@ func (s *service) stuck() {
 func (s *service) scrape() map[string]*dto.MetricFamily {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url+"/metrics", http.NoBody)
-	if err != nil {
-		s.Fatal(err)
-	}
+	labtest.Must(s, err)
 	got, err := client.Do(r)
-	if err != nil {
-		s.Fatal(err)
-	}
+	labtest.Must(s, err)
 	defer got.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(got.Body)
-	if err != nil {
-		s.Fatal(err)
-	}
+	labtest.Must(s, err)
 	return families
 }
 

@@ -25,6 +25,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
@@ -67,13 +68,9 @@ func showSpans(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvi
 	exporter := tracetest.NewInMemoryExporter()
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	telemetry, err := repriseotel.New(repriseotel.Config{MeterProvider: noop.NewMeterProvider()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach}, Label: "orders", Keep: protocol.Keeping{Annotate: repriseotel.Annotate}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	server := httptest.NewServer(handler(guard, tracer))
 	t.Cleanup(func() {
 		server.Close()
@@ -113,14 +110,10 @@ func showSpans(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvi
 func post(t *testing.T, server *httptest.Server) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/orders", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	r.Header.Set("Idempotency-Key", `"one-and-only"`)
 	got, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer got.Body.Close()
 	_, _ = io.Copy(io.Discard, got.Body)
 	if got.StatusCode != http.StatusCreated {

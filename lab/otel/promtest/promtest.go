@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/util/teststorage"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // interval is the time between two scrapes.
@@ -134,7 +136,5 @@ func (p *Prometheus) append(families map[string]*dto.MetricFamily) {
 			}
 		}
 	}
-	if err := appender.Commit(); err != nil {
-		p.t.Fatal(err)
-	}
+	labtest.Must(p.t, appender.Commit())
 }
