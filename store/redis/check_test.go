@@ -284,10 +284,7 @@ func TestCheckFindsOptionsOfTheClient(t *testing.T) {
 		"context-timeouts": {func(o *redis.Options) { o.ContextTimeoutEnabled = false }, true},
 		"pipeline-pool":    {func(o *redis.Options) { setPipelinePool(o, 0) }, pools},
 	} {
-		s, err := New(newClient(t, newFake(t, soundServer("", nil)), c.change), Config{Prefix: servicePrefix})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := over(t, newClient(t, newFake(t, soundServer("", nil)), c.change), Config{})
 		findings, err := s.Check(t.Context())
 		found := len(findings) == 1 && findings[0].Code == code && findings[0].Severity == store.Warning
 		if err != nil || found != c.found || len(findings) > 0 && !found {

@@ -122,10 +122,7 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 		},
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	s, err := New(client, Config{Prefix: servicePrefix, NoCombining: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := over(t, client, Config{NoCombining: true})
 	c.store = s
 	return c
 }

@@ -106,15 +106,12 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 			return s.Resolve(ctx, store.ID{}, store.Resolution{Fence: 1, Forget: true})
 		}},
 	} {
-		for _, config := range []Config{{Prefix: servicePrefix}, {Prefix: servicePrefix, NoCombining: true}} {
+		for _, config := range []Config{{}, {NoCombining: true}} {
 			config.Durability = Acked(1)
 			for confirm, want := range map[string]string{":0\r\n": "0 of 1 replicas confirmed the write in time", ":1\r\n": ""} {
 				f := confirming(t, c.answer, confirm)
-				s, err := New(newClient(t, f), config)
-				if err != nil {
-					t.Fatal(err)
-				}
-				err = c.write(t.Context(), s)
+				s := over(t, newClient(t, f), config)
+				err := c.write(t.Context(), s)
 				if errors.Is(err, store.ErrNotReplicated) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s, of which %q replicas know: %v, want %q", c.name, confirm, err, want)
 				}
@@ -202,12 +199,9 @@ func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 		Addr: f.Addr, Protocol: 2, DisableIdentity: true, PoolSize: 2, ReadTimeout: time.Second,
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	for _, config := range []Config{{Prefix: servicePrefix}, {Prefix: servicePrefix, NoCombining: true}} {
+	for _, config := range []Config{{}, {NoCombining: true}} {
 		config.Durability, config.AckTimeout = Acked(1), 600*time.Millisecond
-		s, err := New(client, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := over(t, client, config)
 		claims := make(chan error, 2)
 		go func() { _, err := claim(t, s); claims <- err }()
 		<-waiting
@@ -258,10 +252,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 		f := confirming(t, bulk("D"), ":1\r\n")
 		client := newClient(t, f, func(o *redis.Options) { o.PoolSize = 1 })
 		client.AddHook(panicking{before})
-		s, err := New(client, Config{Prefix: servicePrefix, Durability: Acked(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := over(t, client, Config{Durability: Acked(1)})
 		complete := func() (p any) {
 			defer func() { p = recover() }()
 			return s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}})

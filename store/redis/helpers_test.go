@@ -41,15 +41,22 @@ func setPipelinePool(o *redis.Options, size int64) bool {
 	return field.IsValid()
 }
 
-// newStore returns a store over f that sends every call alone.
-func newStore(tb testing.TB, f *fake, c Config) *Store {
+// over returns a store over a client, with the prefix of the tests.
+func over(tb testing.TB, client redis.UniversalClient, c Config) *Store {
 	tb.Helper()
-	c.Prefix, c.NoCombining = servicePrefix, true
-	s, err := New(newClient(tb, f), c)
+	c.Prefix = servicePrefix
+	s, err := New(client, c)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return s
+}
+
+// newStore returns a store over f that sends every call alone.
+func newStore(tb testing.TB, f *fake, c Config) *Store {
+	tb.Helper()
+	c.NoCombining = true
+	return over(tb, newClient(tb, f), c)
 }
 
 // claim makes a claim that is in order, and has five seconds.
@@ -82,10 +89,7 @@ func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *St
 		NewClient: func(o *redis.Options) *redis.Client { change(o); return redis.NewClient(o) },
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	s, err := New(client, Config{Prefix: servicePrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := over(t, client, Config{})
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

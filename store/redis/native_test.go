@@ -155,7 +155,7 @@ func TestAWaitingClaimIsOneScript(t *testing.T) {
 // A server that refuses a connection answers no command of its pipeline.
 func TestARefusedConnectionIsNoAnswer(t *testing.T) {
 	t.Parallel()
-	for _, config := range []Config{{Prefix: servicePrefix}, {Prefix: servicePrefix, NoCombining: true}, {Prefix: servicePrefix, Durability: Acked(1)}} {
+	for _, config := range []Config{{}, {NoCombining: true}, {Durability: Acked(1)}} {
 		f := newFake(t, func(_, _ int, command []string) string {
 			if command[0] == "auth" {
 				return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
@@ -166,10 +166,7 @@ func TestARefusedConnectionIsNoAnswer(t *testing.T) {
 			Addr: f.Addr, Protocol: 2, Password: "wrong", DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
 		})
 		t.Cleanup(func() { _ = client.Close() })
-		s, err := New(client, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := over(t, client, config)
 		if _, err := claim(t, s); !errors.Is(err, store.ErrMisconfigured) {
 			t.Errorf("claim: %v, want ErrMisconfigured", err)
 		}

@@ -21,10 +21,7 @@ func TestUnknownClusterDidNotExecute(t *testing.T) {
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, unknown },
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	s, err := New(client, Config{Prefix: servicePrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := over(t, client, Config{})
 	t.Cleanup(func() { _ = s.Close() })
 	ctx, id := t.Context(), store.ID{}
 	for name, call := range map[string]func() error{

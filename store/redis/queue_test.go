@@ -29,12 +29,7 @@ func nodeFor(t *testing.T, s *Store) *node {
 // share a lane.
 func newBatching(t *testing.T, f *fake, c Config) *Store {
 	t.Helper()
-	c.Prefix = servicePrefix
-	s, err := New(newClient(t, f, func(o *redis.Options) { o.PoolSize = 1 }), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return over(t, newClient(t, f, func(o *redis.Options) { o.PoolSize = 1 }), c)
 }
 
 // pipelines is a hook of a client that notes how many calls each pipeline has.
@@ -283,10 +278,7 @@ func testLeft(t *testing.T, reads bool, left error) {
 	})
 	taken, write := make(chan struct{}), make(chan struct{})
 	client.AddHook(&pipelines{reads: reads, before: func(int) { close(taken); <-write }})
-	s, err := New(client, Config{Prefix: servicePrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := over(t, client, Config{})
 	queue := nodeFor(t, s).calls
 	ctx, cancel := context.WithCancel(t.Context())
 	complete := func(ctx context.Context) <-chan error {
@@ -354,10 +346,7 @@ func TestACallThatIsLeftBeforeItsBatchHasAConnection(t *testing.T) {
 			close(taken)
 		}
 	}})
-	s, err := New(client, Config{Prefix: servicePrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := over(t, client, Config{})
 	claim := func(ctx context.Context, id byte) <-chan error {
 		done := make(chan error, 1)
 		go func() {
@@ -394,10 +383,7 @@ func TestABatchHoldsItsLaneNoLongerThanItMay(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return mute })
 	client := newClient(t, f, func(o *redis.Options) { o.PoolSize, o.ReadTimeout = 1, -1 })
-	s, err := New(client, Config{Prefix: servicePrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := over(t, client, Config{})
 	n := nodeFor(t, s)
 	if n.timeout != answerWithin {
 		t.Errorf("a batch may take %v, want %v", n.timeout, answerWithin)
@@ -462,10 +448,7 @@ func TestAConfirmedWriteFollowsARedirect(t *testing.T) {
 			},
 		})
 		t.Cleanup(func() { _ = client.Close() })
-		s, err := New(client, Config{Prefix: servicePrefix, Durability: Acked(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := over(t, client, Config{Durability: Acked(1)})
 		if err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}}); err != nil {
 			t.Errorf("%s: %v", c.redirect, err)
 		}

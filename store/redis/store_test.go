@@ -82,10 +82,7 @@ func TestAClosedClientIsClosed(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
 	client := newClient(t, f)
-	s, err := New(client, Config{Prefix: servicePrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := over(t, client, Config{})
 	_ = client.Close()
 	if _, err := s.Claim(context.WithoutCancel(t.Context()), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("claim: %v, want ErrClosed", err)
@@ -124,10 +121,7 @@ func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true}) // reads on after the cancellation
 	t.Cleanup(func() { _ = client.Close() })
 	batch := []store.RenewRequest{{ID: store.ID{1}, Owner: store.Owner{1}, Lease: time.Second}, {ID: store.ID{2}, Owner: store.Owner{1}, Lease: time.Second}}
-	s, err := New(client, Config{Prefix: servicePrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := over(t, client, Config{})
 	if got, err := s.Renew(ctx, batch); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("renew = %v, %v; want ErrUnavailable", got, err)
 	}

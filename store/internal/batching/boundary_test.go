@@ -65,8 +65,7 @@ func (e *ending) Err() error {
 
 func TestABatchOfNothingIsNotSent(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{})
+	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
 		first := r.drive(t.Context(), "a")
 		ctx := &ending{Context: t.Context()}
 		second := r.drive(ctx, "b")
@@ -78,15 +77,13 @@ func TestABatchOfNothingIsNotSent(t *testing.T) {
 			return errors.As(err, &unsent) && !unsent.Sent && errors.Is(err, context.Canceled)
 		})
 		r.want(t, "a")
-		r.idle(t)
 	})
 }
 
 // A caller that has its answer does not keep a batch on its way that all others left.
 func TestTheLastUnansweredCallerEndsTheBatch(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{})
+	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
 		var ended atomic.Bool
 		r.send = func(ctx context.Context, batch []Sent[string]) {
 			batch[0].Finish(nil)
@@ -110,7 +107,6 @@ func TestTheLastUnansweredCallerEndsTheBatch(t *testing.T) {
 			t.Error("nobody waits, and the batch goes on")
 			r.send = finishAll
 		}
-		r.idle(t)
 	})
 }
 

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 func TestWhatArrivesMeanwhileGoesTogether(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{})
+	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
 		first := r.drive(t.Context(), "a")
 		others := []*drive{r.drive(t.Context(), "b"), r.drive(t.Context(), "c"), r.drive(t.Context(), "d")}
 		r.want(t, "a")
@@ -32,15 +30,13 @@ func TestWhatArrivesMeanwhileGoesTogether(t *testing.T) {
 		r.pass(1)
 		last.want(t, isNil)
 		r.want(t, "a", "b+c+d", "e")
-		r.idle(t)
 	})
 }
 
 // A call that was not sent is known not to have been executed.
 func TestACallThatWaitsIsWithdrawn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{})
+	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
 		r.drive(t.Context(), "a")
 		ctx, cancel := context.WithCancel(t.Context())
 		var calls []*drive
@@ -57,7 +53,6 @@ func TestACallThatWaitsIsWithdrawn(t *testing.T) {
 		calls[1].want(t, isNil)
 		calls[3].want(t, isNil)
 		r.want(t, "a", "b+b")
-		r.idle(t)
 	})
 }
 
@@ -77,8 +72,7 @@ func ended(sent bool, cause error) func(error) bool {
 func TestALateCallFailsAlone(t *testing.T) {
 	t.Parallel()
 	for late := range 3 {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRoad(Config[string]{})
+		onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
 			r.drive(t.Context(), "a")
 			soon, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -102,7 +96,6 @@ func TestALateCallFailsAlone(t *testing.T) {
 					d.want(t, isNil)
 				}
 			}
-			r.idle(t)
 		})
 	}
 }
@@ -110,8 +103,7 @@ func TestALateCallFailsAlone(t *testing.T) {
 // A batch without callers ends, and its lane is free.
 func TestTheLastCallerEndsTheBatch(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{})
+	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
 		r.drive(t.Context(), "a")
 		ctx, cancel := context.WithCancel(t.Context())
 		b, c := r.drive(ctx, "b"), r.drive(ctx, "c")
@@ -120,7 +112,6 @@ func TestTheLastCallerEndsTheBatch(t *testing.T) {
 		b.want(t, unanswered(context.Canceled))
 		c.want(t, unanswered(context.Canceled))
 		r.want(t, "a", "b+c")
-		r.idle(t)
 	})
 }
 
@@ -128,8 +119,7 @@ func TestTheLastCallerEndsTheBatch(t *testing.T) {
 // for it.
 func TestACallThatLeftBeforeItsBatchIsSentIsLeftOut(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{})
+	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		c := r.Call()
@@ -149,7 +139,6 @@ func TestACallThatLeftBeforeItsBatchIsSentIsLeftOut(t *testing.T) {
 		if err := r.Do(ended, r.Call()); !notSent(context.Canceled)(err) {
 			t.Errorf("a call whose context has ended returned %v", err)
 		}
-		r.idle(t)
 	})
 }
 
@@ -157,8 +146,7 @@ func TestACallThatLeftBeforeItsBatchIsSentIsLeftOut(t *testing.T) {
 // answered.
 func TestTheOldestDoesNotSendForTheOthers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{Yields: 1})
+	onRoad(t, Config[string]{Yields: 1}, func(t *testing.T, r *road) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r.busy = 1 // the two meet in the batch that the first makes up
@@ -169,7 +157,6 @@ func TestTheOldestDoesNotSendForTheOthers(t *testing.T) {
 		first.want(t, unanswered(context.DeadlineExceeded))
 		r.pass(1)
 		second.want(t, isNil)
-		r.idle(t)
 	})
 }
 
@@ -188,8 +175,7 @@ func TestABatchIsBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRoad(c.config)
+			onRoad(t, c.config, func(t *testing.T, r *road) {
 				r.drive(t.Context(), "a")
 				var calls []*drive
 				for _, size := range c.sizes {
@@ -200,7 +186,6 @@ func TestABatchIsBounded(t *testing.T) {
 					d.want(t, isNil)
 				}
 				r.want(t, c.want...)
-				r.idle(t)
 			})
 		})
 	}
@@ -208,8 +193,7 @@ func TestABatchIsBounded(t *testing.T) {
 
 func TestAnImpatientCallDoesNotWaitForALane(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{Patience: time.Second})
+	onRoad(t, Config[string]{Patience: time.Second}, func(t *testing.T, r *road) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second-1)
 		defer cancel()
 		r.drive(t.Context(), "a")
@@ -220,7 +204,6 @@ func TestAnImpatientCallDoesNotWaitForALane(t *testing.T) {
 		quick.want(t, isNil) // its context was that of the sender
 		r.pass(2)
 		r.want(t, "a", "c", "b")
-		r.idle(t)
 	})
 }
 
@@ -228,8 +211,7 @@ func TestAnImpatientCallDoesNotWaitForALane(t *testing.T) {
 // when fewer do.
 func TestLanesOpenWithTheCallsThatWait(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{Lanes: 3, PerLane: 2})
+	onRoad(t, Config[string]{Lanes: 3, PerLane: 2}, func(t *testing.T, r *road) {
 		drive := func(n int) {
 			for range n {
 				r.drive(t.Context(), "a")
@@ -257,15 +239,13 @@ func TestLanesOpenWithTheCallsThatWait(t *testing.T) {
 			t.Errorf("sent %q: one call waits for two lanes", r.sent)
 		}
 		r.pass(3)
-		r.idle(t)
 	})
 }
 
 // The oldest of all calls that wait is in the next batch, whatever arrives meanwhile.
 func TestTheOldestGoFirst(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{MaxCalls: 2})
+	onRoad(t, Config[string]{MaxCalls: 2}, func(t *testing.T, r *road) {
 		for _, value := range []string{"a", "b", "c", "d"} {
 			r.drive(t.Context(), value)
 		}
@@ -275,7 +255,6 @@ func TestTheOldestGoFirst(t *testing.T) {
 		r.pass(2)
 		r.want(t, "a", "b+c", "d+e", "f")
 		r.pass(1)
-		r.idle(t)
 	})
 }
 
@@ -312,8 +291,7 @@ func TestYieldsLetABatchGrow(t *testing.T) {
 // The sender of a batch ends a call with an error and the others with none.
 func TestAnErrorConcernsTheCallThatItIsGivenTo(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoad(Config[string]{})
+	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
 		refused := errors.New("refused")
 		r.send = func(_ context.Context, batch []Sent[string]) {
 			for _, s := range batch {
@@ -331,7 +309,6 @@ func TestAnErrorConcernsTheCallThatItIsGivenTo(t *testing.T) {
 			call.want(t, isNil)
 		}
 		c.want(t, func(err error) bool { return errors.Is(err, refused) })
-		r.idle(t)
 	})
 }
 
@@ -357,8 +334,7 @@ func TestASenderThatFailsKeepsNothing(t *testing.T) {
 		{"ends its goroutine", func([]Sent[string]) { runtime.Goexit() }, isExit, true},
 		{"forgets", func([]Sent[string]) {}, unanswered(ErrUnfinished), false},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRoad(Config[string]{})
+		onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
 			r.send = func(_ context.Context, batch []Sent[string]) { c.trick(batch) }
 			alone := r.drive(t.Context(), "a")
 			r.pass(1)
@@ -386,7 +362,6 @@ func TestASenderThatFailsKeepsNothing(t *testing.T) {
 			second.want(t, c.want)
 			third.want(t, c.want)
 			next.want(t, isNil)
-			r.idle(t)
 		})
 	}
 }

@@ -44,6 +44,16 @@ func newRoad(c Config[string]) *road {
 	return r
 }
 
+// onRoad runs a test with a road, in a bubble. Its lanes are idle in the end.
+func onRoad(t *testing.T, c Config[string], test func(t *testing.T, r *road)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad(c)
+		test(t, r)
+		r.idle(t)
+	})
+}
+
 func finishAll(_ context.Context, batch []Sent[string]) {
 	for _, s := range batch {
 		s.Finish(nil)
