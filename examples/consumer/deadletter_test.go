@@ -30,9 +30,7 @@ func startOver(t *testing.T, policy jetstream.RetentionPolicy, args ...string) *
 	_, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: "PAYMENTS", Subjects: []string{"payments.>"}, Retention: policy, Duplicates: 100 * time.Millisecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	b.worker = &worker{args: append(args, "-nats-url", queue.ClientURL(), "-postgres-url", database)}
 	b.start(t)
 	b.db = connect(t, database)
@@ -44,18 +42,14 @@ func startOver(t *testing.T, policy jetstream.RetentionPolicy, args ...string) *
 func (b *bookkeeping) send(t *testing.T, id string, amount int64) {
 	t.Helper()
 	data, err := json.Marshal(payment{Account: accountOf(0), Amount: amount})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	var options []jetstream.PublishOpt
 	if id != "" {
 		options = append(options, jetstream.WithMsgID(id))
 	}
 	for {
 		ack, err := b.js.Publish(t.Context(), "payments.in", data, options...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		if !ack.Duplicate {
 			return
 		}
@@ -91,9 +85,7 @@ func (b *bookkeeping) kept(t *testing.T, stream string) uint64 {
 func (b *bookkeeping) letters(t *testing.T) (all []string) {
 	t.Helper()
 	dead, err := b.js.Stream(t.Context(), "PAYMENTS_DEAD")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	for seq := dead.CachedInfo().State.FirstSeq; seq <= dead.CachedInfo().State.LastSeq; seq++ {
 		letter, err := dead.GetMsg(t.Context(), seq)
 		if err != nil {
@@ -153,9 +145,7 @@ func TestMessageWhoseDeadLetterIsRefusedIsDeliveredAgain(t *testing.T) {
 	t.Parallel()
 	b := startOver(t, jetstream.WorkQueuePolicy)
 	dead, err := b.js.Stream(t.Context(), "PAYMENTS_DEAD")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	config := dead.CachedInfo().Config
 	config.MaxMsgs, config.Discard = 1, jetstream.DiscardNew
 	if _, err := b.js.UpdateStream(t.Context(), config); err != nil {
@@ -204,9 +194,7 @@ func TestLateDuplicatesDoNotFloodTheDeadLetters(t *testing.T) {
 	b.wantBooked(t, late, opening+late)
 
 	dead, err := b.js.Stream(t.Context(), "PAYMENTS_DEAD")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	if err := dead.Purge(t.Context()); err != nil { // a person removes it, and publishes the message again
 		t.Fatal(err)
 	}

@@ -138,9 +138,7 @@ func settled(c *jetstream.ConsumerInfo) bool { return c.NumPending == 0 && c.Num
 func until(ctx context.Context, t *testing.T, js jetstream.JetStream, otherwise string, reached func(*jetstream.ConsumerInfo) bool) *jetstream.ConsumerInfo {
 	t.Helper()
 	source, err := js.Consumer(ctx, "PAYMENTS", "bookkeeping")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	for {
 		info, err := source.Info(ctx)
 		if err != nil {
@@ -157,9 +155,7 @@ func until(ctx context.Context, t *testing.T, js jetstream.JetStream, otherwise 
 func check(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `SELECT message, count(*), min(account), sum(amount)::bigint FROM entries GROUP BY message`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	type entry struct {
 		Message string
 		Count   int64
@@ -167,9 +163,7 @@ func check(t *testing.T, conn *pgx.Conn) {
 		Amount  int64
 	}
 	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[entry])
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	booked := map[string]entry{}
 	for _, e := range entries {
 		booked[e.Message] = e
@@ -220,9 +214,7 @@ func open(ctx context.Context, t *testing.T, conn *pgx.Conn, from, to int) {
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	return conn
 }
@@ -231,9 +223,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 func startNATS(t *testing.T) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	go s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(20 * time.Second) {
@@ -245,14 +235,10 @@ func startNATS(t *testing.T) *server.Server {
 func newJetStream(t *testing.T, s *server.Server) jetstream.JetStream {
 	t.Helper()
 	conn, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	t.Cleanup(conn.Close)
 	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	return js
 }
 

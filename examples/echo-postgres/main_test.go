@@ -20,19 +20,13 @@ func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
 func process(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
 	store, err := openStore(t.Context(), pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	e, guard, err := newAPI(store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	server := httptest.NewServer(e)
 	t.Cleanup(func() {
 		server.Close()
-		if err := guard.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		servers.Must(t, guard.Close(context.WithoutCancel(t.Context())))
 	})
 	return server.URL
 }
@@ -40,9 +34,7 @@ func process(t *testing.T, pool *pgxpool.Pool) string {
 func TestTicketsAreSoldOnceAndRefusedOnesNever(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), servers.StartPostgres(t, "fsync=on").URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	t.Cleanup(pool.Close)
 	one, two := process(t, pool), process(t, pool)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -64,17 +56,13 @@ func TestTicketsAreSoldOnceAndRefusedOnesNever(t *testing.T) {
 		{one, "", "first", 403, false, 2},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, step.addr+"/shows/hamlet/tickets", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		r.Header.Set("X-Buyer", step.buyer)
 		if step.key != "" {
 			r.Header.Set("Idempotency-Key", keys[step.key])
 		}
 		res, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		replayed := res.Header.Get("Idempotent-Replayed") == "true"

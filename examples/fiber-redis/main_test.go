@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -22,25 +23,15 @@ func process(t *testing.T, addr string, sent *atomic.Int64) string {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	store, err := repriseredis.Open(t.Context(), client, repriseredis.Config{Prefix: "messages:"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	app, guard, err := newApp(store, func(string, string) { sent.Add(1) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- app.Listener(ln) }()
 	t.Cleanup(func() {
-		for _, err := range []error{app.Shutdown(), <-ended, guard.Close(context.WithoutCancel(t.Context())), client.Close()} {
-			if err != nil {
-				t.Error(err)
-			}
-		}
+		servers.Must(t, errors.Join(app.Shutdown(), <-ended, guard.Close(context.WithoutCancel(t.Context())), client.Close()))
 	})
 	return ln.Addr().String()
 }
@@ -69,18 +60,14 @@ func TestMessagesAreSentOnce(t *testing.T) {
 		{one, "nobody", "k3", `{"To":"+49"}`, 401, "", 2},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+step.addr+"/messages", strings.NewReader(step.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer "+step.token+"-token")
 		if step.key != "" {
 			r.Header.Set("Idempotency-Key", unique+step.key)
 		}
 		resp, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		resp.Body.Close()
 		if got := resp.Header.Get("Idempotent-Replayed"); resp.StatusCode != step.status || got != step.replayed || sent.Load() != step.sent {
 			t.Errorf("step %d: %d, replayed %q, %d sent; want %d, %q, %d", i+1, resp.StatusCode, got, sent.Load(), step.status, step.replayed, step.sent)

@@ -28,19 +28,13 @@ func process(t *testing.T, redisAddr string) string {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: redisAddr})
 	store, err := repriseredis.Open(t.Context(), client, repriseredis.Config{Prefix: "tickets:"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	router, guard, err := newRouter(client, store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	server := httptest.NewServer(router)
 	t.Cleanup(func() {
 		server.Close()
-		if err := errors.Join(guard.Close(context.WithoutCancel(t.Context())), client.Close()); err != nil {
-			t.Error(err)
-		}
+		servers.Must(t, errors.Join(guard.Close(context.WithoutCancel(t.Context())), client.Close()))
 	})
 	return server.URL
 }
@@ -69,17 +63,13 @@ func TestSeatsAreBookedOnce(t *testing.T) {
 		{two, "eve", "1", 401, "", false},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, step.addr+"/shows/"+show+"/seats", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		r.SetBasicAuth(step.user, "pw-of-"+step.user)
 		if step.key != "" {
 			r.Header.Set("Idempotency-Key", show+step.key)
 		}
 		res, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		replayed := res.Header.Get("Idempotent-Replayed") == "true"

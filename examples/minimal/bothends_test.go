@@ -16,6 +16,7 @@ import (
 	repriseclient "github.com/reprise-go/reprise/client"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // bothEnds is the block of docs/guides/client.md.
@@ -71,13 +72,9 @@ func TestGuidesShowThisCode(t *testing.T) {
 		"five-minutes.md": {"main.go", "package main\n", "\n\x00", ""},
 	} {
 		code, err := os.ReadFile(shown.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		page, err := os.ReadFile("../../docs/guides/" + guide)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		_, text, _ := strings.Cut(string(code)+"\x00", shown.from)
 		text, _, found := strings.Cut(text, shown.to)
 		text = strings.ReplaceAll("\n"+text, "\n"+shown.indent, "\n")[1:]

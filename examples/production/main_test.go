@@ -14,6 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // TestKeysBelongToTenants sends one key with the credentials of several tenants, and
@@ -22,30 +23,22 @@ func TestKeysBelongToTenants(t *testing.T) {
 	t.Parallel()
 	var spans bytes.Buffer
 	telemetry, err := newTelemetry(&spans)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	secret := []byte("0123456789abcdef0123456789abcdef")
 	handler, guard, err := newAPI(memstore.New(), authenticator{secret, digests(map[string]string{"key of acme": "acme"})}, telemetry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	token := func(tenant, audience string, life time.Duration, with []byte) string {
 		signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
 			Subject: tenant, Audience: jwt.ClaimStrings{audience}, ExpiresAt: jwt.NewNumericDate(time.Now().Add(life)),
 		}).SignedString(with)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		return "Bearer " + signed
 	}
 	unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.RegisteredClaims{
 		Subject: "acme", Audience: jwt.ClaimStrings{"transfers"}, ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Hour)),
 	}).SignedString(jwt.UnsafeAllowNoneSignatureType)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	for _, row := range []struct {
 		name, field, value string
 		status             int
@@ -88,9 +81,7 @@ func TestKeysBelongToTenants(t *testing.T) {
 	}
 	var first, replay span
 	decoder := json.NewDecoder(&spans)
-	if err := errors.Join(decoder.Decode(&first), decoder.Decode(&replay)); err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, errors.Join(decoder.Decode(&first), decoder.Decode(&replay)))
 	if len(replay.Links) != 1 || replay.Links[0].SpanContext != first.SpanContext {
 		t.Errorf("the span of the replay is %+v, not linked to %+v", replay, first)
 	}

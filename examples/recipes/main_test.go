@@ -12,6 +12,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // call is a request in JSON, and its response: the status, whether it is a replay, and
@@ -134,30 +135,22 @@ func TestEachFormat(t *testing.T) {
 func run(t *testing.T, effects int64, calls ...call) {
 	t.Helper()
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	l := new(ledger)
 	server := httptest.NewServer(newAPI(engine, l))
 	t.Cleanup(func() {
 		server.Close()
-		if err := engine.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		servers.Must(t, engine.Close(context.WithoutCancel(t.Context())))
 	})
 	for i, c := range calls {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+c.path, strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		for name := range maps.Keys(c.fields) {
 			r.Header.Set(name, c.fields[name])
 		}
 		res, err := server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		if replayed := res.Header.Get("Idempotent-Replayed") == "true"; err != nil || res.StatusCode != c.status || replayed != c.replayed {

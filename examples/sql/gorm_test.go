@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gorm.io/gorm"
+
+	"github.com/reprise-go/reprise/servers"
 )
 
 // perSession runs a test with GORM's prepared statements and without.
@@ -18,9 +20,7 @@ func perSession(t *testing.T, test func(t *testing.T, f *fixture, shared *gorm.D
 			t.Parallel()
 			f := setup(t)
 			shared, err := openGorm(f.pool, prepare)
-			if err != nil {
-				t.Fatal(err)
-			}
+			servers.Must(t, err)
 			test(t, f, shared)
 		})
 	}
@@ -111,13 +111,9 @@ func TestSessionNestsTransactionsInTheAttempt(t *testing.T) {
 func TestThePageShowsThisSession(t *testing.T) {
 	t.Parallel()
 	program, err := os.ReadFile("gorm.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	page, err := os.ReadFile("../../docs/guides/transactional.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	_, text, _ := strings.Cut(string(program), "// session returns")
 	text, _, found := strings.Cut(text, "\n}\n")
 	if !found || !strings.Contains(string(page), text+"\n}\n") {

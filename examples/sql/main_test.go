@@ -32,9 +32,7 @@ func TestEachLibraryWritesInTheTransactionOfTheRequest(t *testing.T) {
 			}
 			process, addr := start()
 			conn, err := pgx.Connect(t.Context(), url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			servers.Must(t, err)
 			defer conn.Close(context.WithoutCancel(t.Context()))
 			for range 2 {
 				status, body := post(t, addr, "poor", `{"from":"alice","to":"nobody","amount":5}`)
@@ -49,19 +47,13 @@ func TestEachLibraryWritesInTheTransactionOfTheRequest(t *testing.T) {
 			if err == nil {
 				_, err = tx.Exec(t.Context(), "UPDATE reprise_example.accounts SET balance = balance WHERE id = 'bob'")
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			servers.Must(t, err)
 			go post(t, addr, "lunch", transfer) // gets no response
 			for waiting := 0; waiting == 0; {
-				if err := tx.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&waiting); err != nil {
-					t.Fatal(err)
-				}
+				servers.Must(t, tx.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&waiting))
 			}
 			process.Kill()
-			if err := tx.Rollback(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			servers.Must(t, tx.Rollback(t.Context()))
 			_, addr = start()
 			status, first := post(t, addr, "lunch", transfer)
 			for end := time.Now().Add(time.Minute); status == http.StatusConflict && time.Now().Before(end); { // until PostgreSQL has noticed
@@ -86,9 +78,7 @@ func checkLedger(t *testing.T, conn *pgx.Conn, want int) {
 				+ (SELECT coalesce(sum(amount), 0) FROM reprise_example.transfers WHERE target = a.id)
 				- (SELECT coalesce(sum(amount), 0) FROM reprise_example.transfers WHERE source = a.id))
 		FROM reprise_example.transfers`).Scan(&rows, &wrong)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	if rows != want || wrong != 0 {
 		t.Errorf("the ledger has %d transfers, want %d; %d balances differ from it", rows, want, wrong)
 	}

@@ -63,40 +63,26 @@ func TestRiverJobCommitsWithTheRecordAndIsBookedOnce(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	pool, err := pgxpool.New(ctx, servers.StartPostgres(t, "fsync=on").URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	t.Cleanup(pool.Close)
 	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	_, migrated := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	_, created := pool.Exec(ctx, "CREATE TABLE bookings (key text)") // no constraint: only Reprise keeps it from a second row
-	if err := errors.Join(migrated, created, reprisepg.Migrate(ctx, pool, reprisepg.Config{})); err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, errors.Join(migrated, created, reprisepg.Migrate(ctx, pool, reprisepg.Config{})))
 	records, err := reprisepg.Open(ctx, pool, reprisepg.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	engine, err := reprise.New(records, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(ctx)) })
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &charger{engine: engine})
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2}}, Workers: workers, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	count := func(query string) (n int) {
-		if err := pool.QueryRow(ctx, query).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, pool.QueryRow(ctx, query).Scan(&n))
 		return n
 	}
 
@@ -121,9 +107,7 @@ func TestRiverJobCommitsWithTheRecordAndIsBookedOnce(t *testing.T) {
 			t.Errorf("call %d: %v, and %d jobs, want %d", call, err, n, c.jobs)
 		}
 	}
-	if err := jobs.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, jobs.Start(ctx))
 	t.Cleanup(func() { _ = jobs.Stop(context.WithoutCancel(ctx)) })
 	for end := time.After(time.Minute); count("SELECT count(*) FROM river_job WHERE state <> 'completed'") > 0; {
 		select {

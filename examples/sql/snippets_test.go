@@ -78,18 +78,12 @@ type fixture struct {
 func setup(t *testing.T) *fixture {
 	t.Helper()
 	pool, err := sql.Open("pgx", servers.StartPostgres(t, "fsync=on").URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	t.Cleanup(func() { _ = pool.Close() })
 	st, err := openStore(t.Context(), pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	engine, err := reprise.New(st, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	return &fixture{engine, pool}
 }
