@@ -3,10 +3,8 @@ package repriseredis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
@@ -35,27 +33,5 @@ func TestUnknownClusterDidNotExecute(t *testing.T) {
 		if err := call(); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", name, err)
 		}
-	}
-}
-
-// go-redis keeps the connection unless the first command of a pipeline was refused.
-func TestAServerThatWasDemotedWithinAPipelineLosesItsConnection(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(conn, call int, _ []string) string {
-		if conn == 1 && call == 2 {
-			return "-READONLY You can't write against a read only replica.\r\n"
-		}
-		return bulk("W")
-	})
-	batch := make([]store.RenewRequest, 3)
-	for i := range batch {
-		batch[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.Owner{1}, Lease: time.Second}
-	}
-	got, err := newStore(t, f, Config{}).Renew(t.Context(), batch)
-	if err != nil || fmt.Sprint(got) != "[renewed renewed renewed]" {
-		t.Errorf("renew = %v, %v", got, err)
-	}
-	if f.seen() != "1 evalsha, 1 evalsha, 1 evalsha, 2 evalsha" {
-		t.Errorf("sent %q; want the repetition on another connection", f.seen())
 	}
 }

@@ -396,27 +396,6 @@ func TestABatchHoldsItsLaneNoLongerThanItMay(t *testing.T) {
 	}
 }
 
-// An answer stays the answer of its call when the connection breaks behind it.
-func TestAnAnswerOutlivesItsConnection(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(conn, call int, _ []string) string {
-		if conn == 1 && call == 3 {
-			return cut
-		}
-		return bulk("W")
-	})
-	batch := make([]store.RenewRequest, 3)
-	for i := range batch {
-		batch[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.Owner{1}, Lease: time.Second}
-	}
-	if _, err := newStore(t, f, Config{}).Renew(t.Context(), batch); err != nil {
-		t.Error(err)
-	}
-	if f.seen() != "1 evalsha, 1 evalsha, 1 evalsha, 2 evalsha" {
-		t.Errorf("sent %q, want only the third again", f.seen())
-	}
-}
-
 // A confirmed write follows a redirect of its cluster, ASK included, to a server that the
 // cluster's client knows.
 func TestAConfirmedWriteFollowsARedirect(t *testing.T) {

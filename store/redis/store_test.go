@@ -89,22 +89,6 @@ func TestAClosedClientIsClosed(t *testing.T) {
 	}
 }
 
-// One entry that cannot be renewed must not keep the others from it.
-func TestABatchOfRenewalsIsIndependent(t *testing.T) {
-	t.Parallel()
-	answers := []string{bulk("W"), bulk("!"), bulk("F"), bulk("X"), "-BUSY Redis is busy\r\n"}
-	f := newFake(t, func(_, call int, _ []string) string { return answers[call-1] })
-	batch := make([]store.RenewRequest, len(answers))
-	for i := range batch {
-		batch[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.Owner{1}, Lease: time.Second}
-	}
-	got, err := newStore(t, f, Config{}).Renew(t.Context(), batch)
-	want := []store.RenewStatus{store.Renewed, store.RenewBusy, store.RenewCompleted, store.RenewLost, store.RenewBusy}
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("renew = %v, %v; want %v", got, err, want)
-	}
-}
-
 // The first entry only waits for its script to be sent; the second is why no more is
 // sent in time.
 func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
@@ -127,11 +111,38 @@ func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
 	}
 }
 
-func TestABatchThatFailedAsAWholeIsAnError(t *testing.T) {
+// One entry that cannot be renewed must not keep the others from it, and an answer stays
+// that of its call when the connection breaks behind it. go-redis keeps the connection of
+// a server that was demoted unless the first command of a pipeline was refused.
+func TestABatchOfRenewals(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return "-BUSY Redis is busy\r\n" })
-	batch := []store.RenewRequest{{ID: store.ID{1}, Owner: store.Owner{1}, Lease: time.Second}, {ID: store.ID{2}, Owner: store.Owner{1}, Lease: time.Second}}
-	if got, err := newStore(t, f, Config{}).Renew(t.Context(), batch); !errors.Is(err, store.ErrUnavailable) || got != nil {
-		t.Errorf("renew = %v, %v; want ErrUnavailable", got, err)
+	const busy, demoted = "-BUSY Redis is busy\r\n", "-READONLY You can't write against a read only replica.\r\n"
+	for _, c := range []struct {
+		name    string
+		answers []string // to the first calls; later ones get the last
+		want    string
+		err     error
+		sent    string
+	}{
+		{"each its own", []string{bulk("W"), bulk("!"), bulk("F"), bulk("X"), busy}, "[renewed busy completed lost busy]", nil, ""},
+		{"none", []string{busy, busy}, "[]", store.ErrUnavailable, ""},
+		{"cut", []string{bulk("W"), bulk("W"), cut, bulk("W")}, "[renewed renewed renewed]", nil, "1 evalsha, 1 evalsha, 1 evalsha, 2 evalsha"},
+		{"demoted", []string{bulk("W"), demoted, bulk("W"), bulk("W")}, "[renewed renewed renewed]", nil, "1 evalsha, 1 evalsha, 1 evalsha, 2 evalsha"},
+	} {
+		f := newFake(t, func(_, call int, _ []string) string { return c.answers[min(call, len(c.answers))-1] })
+		batch := make([]store.RenewRequest, len(c.answers))
+		if c.sent != "" {
+			batch = batch[1:]
+		}
+		for i := range batch {
+			batch[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.Owner{1}, Lease: time.Second}
+		}
+		got, err := newStore(t, f, Config{}).Renew(t.Context(), batch)
+		if !errors.Is(err, c.err) || fmt.Sprint(got) != c.want || c.err != nil && got != nil {
+			t.Errorf("%s: renew = %v, %v; want %s, %v", c.name, got, err, c.want, c.err)
+		}
+		if c.sent != "" && f.seen() != c.sent {
+			t.Errorf("%s: sent %q, want only one again, on another connection", c.name, f.seen())
+		}
 	}
 }
