@@ -3,7 +3,6 @@ package repriseredis
 import (
 	"context"
 	"errors"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -26,56 +25,40 @@ func confirming(t *testing.T, script, confirm string) *fake {
 	})
 }
 
+// A write and its wait are on one connection, and what too few confirm is not replicated.
 func TestAWriteWaitsOnItsOwnConnection(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		level   Durability
-		confirm string
-		sent    string
-	}{
-		{Async(), "", `^1 set$`},
-		{Acked(2), ":2\r\n", `^1 set, 1 evalsha, 1 wait 2 1000$`},
-		{Fsynced(0), "*2\r\n:1\r\n:0\r\n", `^1 set, 1 evalsha, 1 waitaof 1 0 1000$`},
-		{Fsynced(1), "*2\r\n:1\r\n:1\r\n", `^1 set, 1 evalsha, 1 waitaof 1 1 1000$`},
-	} {
-		t.Run(c.level.String(), func(t *testing.T) {
-			t.Parallel()
-			f := confirming(t, claimed, c.confirm)
-			if _, err := claim(t, newStore(t, f, Config{Durability: c.level})); err != nil {
-				t.Error(err)
-			}
-			if !regexp.MustCompile(c.sent).MatchString(f.seen()) {
-				t.Errorf("sent %q, want %s", f.seen(), c.sent)
-			}
-		})
-	}
-}
-
-func TestTooFewConfirmationsAreNotReplicated(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		level   Durability
 		confirm string
-		want    error
+		sent    string // the wait; where it is refused, only the error counts
 	}{
-		{"none", Acked(1), ":0\r\n", store.ErrNotReplicated},
-		{"one of two", Acked(2), ":1\r\n", store.ErrNotReplicated},
-		{"not on disk", Fsynced(0), "*2\r\n:0\r\n:0\r\n", store.ErrNotReplicated},
-		{"on disk here only", Fsynced(1), "*2\r\n:1\r\n:0\r\n", store.ErrNotReplicated},
-		{"on disk there only", Fsynced(1), "*2\r\n:0\r\n:1\r\n", store.ErrNotReplicated},
-		{"the connection broke", Acked(1), cut, store.ErrNotReplicated},
-		{"demoted meanwhile", Acked(1), "-UNBLOCKED force unblock from blocking operation\r\n", store.ErrNotReplicated},
-		{"an answer that is none", Acked(1), bulk("1"), store.ErrNotReplicated},
-		{"no permission", Acked(1), "-NOPERM this user has no permissions to run the 'wait' command\r\n", store.ErrNotReplicated},
-		{"too old for it", Fsynced(0), "-ERR unknown command 'waitaof'\r\n", store.ErrNotReplicated},
-		{"no file", Fsynced(0), "-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.\r\n", store.ErrNotReplicated},
+		{"without a wait", Async(), "", "1 set"},
+		{"two of two", Acked(2), ":2\r\n", "1 set, 1 evalsha, 1 wait 2 1000"},
+		{"on disk", Fsynced(0), "*2\r\n:1\r\n:0\r\n", "1 set, 1 evalsha, 1 waitaof 1 0 1000"},
+		{"on disk here and there", Fsynced(1), "*2\r\n:1\r\n:1\r\n", "1 set, 1 evalsha, 1 waitaof 1 1 1000"},
+		{"none", Acked(1), ":0\r\n", ""},
+		{"one of two", Acked(2), ":1\r\n", ""},
+		{"not on disk", Fsynced(0), "*2\r\n:0\r\n:0\r\n", ""},
+		{"on disk here only", Fsynced(1), "*2\r\n:1\r\n:0\r\n", ""},
+		{"on disk there only", Fsynced(1), "*2\r\n:0\r\n:1\r\n", ""},
+		{"the connection broke", Acked(1), cut, ""},
+		{"demoted meanwhile", Acked(1), "-UNBLOCKED force unblock from blocking operation\r\n", ""},
+		{"an answer that is none", Acked(1), bulk("1"), ""},
+		{"no permission", Acked(1), "-NOPERM this user has no permissions to run the 'wait' command\r\n", ""},
+		{"too old for it", Fsynced(0), "-ERR unknown command 'waitaof'\r\n", ""},
+		{"no file", Fsynced(0), "-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.\r\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t, confirming(t, claimed, c.confirm), Config{Durability: c.level})
-			if got, err := claim(t, s); !errors.Is(err, c.want) || got.Outcome != 0 {
-				t.Errorf("claim = %+v, %v; want %v", got, err, c.want)
+			f := confirming(t, claimed, c.confirm)
+			got, err := claim(t, newStore(t, f, Config{Durability: c.level}))
+			if refused := c.sent == ""; refused != errors.Is(err, store.ErrNotReplicated) || refused != (err != nil) || refused != (got.Outcome == 0) {
+				t.Errorf("claim = %+v, %v; want it refused: %v", got, err, refused)
+			}
+			if c.sent != "" && f.seen() != c.sent {
+				t.Errorf("sent %q, want %q", f.seen(), c.sent)
 			}
 		})
 	}
@@ -128,36 +111,30 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 // no replay.
 func TestReplaysAreNotConfirmed(t *testing.T) {
 	t.Parallel()
-	scripts := map[string]store.Outcome{
-		"M":                                 store.Mismatch,
-		"L":                                 store.Lapsed,
-		"P\x00\x00\x00\x00\x00\x0f\x42\x40": store.InProgress,
-		"=" + claimed[len("$21\r\n+"):len(claimed)-len("\r\n")]: store.Claimed,
-	}
-	for answer, want := range scripts {
-		f := newFake(t, func(_, _ int, command []string) string {
-			if command[0] == "set" {
-				return bulk(string(recordOfClaim(store.Fingerprint{})))
-			}
-			return bulk(answer)
-		})
-		if got, err := claim(t, newStore(t, f, Config{Durability: Acked(1)})); err != nil || got.Outcome != want {
-			t.Errorf("claim = %+v, %v; want %v", got, err, want)
-		}
-		if f.sent() != "set, evalsha" {
-			t.Errorf("sent %q, want no wait", f.sent())
-		}
-	}
-	for answer, want := range map[string]store.Outcome{
-		string(replayable("payload")):                   store.Completed,
-		string(recordOfClaim(store.Fingerprint{31: 1})): store.Mismatch,
+	inProgress := string(recordOfClaim(store.Fingerprint{}))
+	for _, c := range []struct {
+		found, script string // the answers to the native claim and to the script
+		want          store.Outcome
+	}{
+		{inProgress, "M", store.Mismatch},
+		{inProgress, "L", store.Lapsed},
+		{inProgress, "P\x00\x00\x00\x00\x00\x0f\x42\x40", store.InProgress},
+		{inProgress, "=" + claimed[len("$21\r\n+"):len(claimed)-len("\r\n")], store.Claimed},
+		{string(replayable("payload")), "", store.Completed},
+		{string(recordOfClaim(store.Fingerprint{31: 1})), "", store.Mismatch},
 	} {
-		f := confirming(t, bulk(answer), ":0\r\n")
-		if got, err := claim(t, newStore(t, f, Config{Durability: Acked(1)})); err != nil || got.Outcome != want {
-			t.Errorf("claim = %+v, %v; want %v", got, err, want)
+		sent := "set, evalsha"
+		if c.script == "" {
+			sent = "set"
 		}
-		if f.seen() != "1 set" {
-			t.Errorf("sent %q, want no wait", f.seen())
+		f := newFake(t, func(_, _ int, command []string) string {
+			return bulk(map[string]string{"set": c.found, "evalsha": c.script}[command[0]])
+		})
+		if got, err := claim(t, newStore(t, f, Config{Durability: Acked(1)})); err != nil || got.Outcome != c.want {
+			t.Errorf("claim = %+v, %v; want %v", got, err, c.want)
+		}
+		if f.sent() != sent {
+			t.Errorf("sent %q, want %q and no wait", f.sent(), sent)
 		}
 	}
 }
