@@ -41,24 +41,6 @@ func TestAnUnknownScriptIsSentOnceByItsSource(t *testing.T) {
 	}
 }
 
-// A repetition by the owner gives the answer of the first call, so a lost answer costs
-// only time.
-func TestABrokenConnectionIsFollowedByARepetition(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(_, call int, _ []string) string {
-		if call == 1 {
-			return cut
-		}
-		return claimed
-	})
-	if _, err := claim(t, newStore(t, f, Config{})); err != nil {
-		t.Error(err)
-	}
-	if f.seen() != "1 set, 2 set" {
-		t.Errorf("sent %q", f.seen())
-	}
-}
-
 // An answer that a script never gives is an unexpected answer.
 func TestAnswersThatNoScriptGives(t *testing.T) {
 	t.Parallel()
@@ -123,45 +105,45 @@ func TestPausesGrowAndDiffer(t *testing.T) {
 	})
 }
 
-func TestAServerThatIsNotThereDidNotExecute(t *testing.T) {
+// A repetition by the owner gives the answer of the first call, so a lost answer costs
+// only time. Where the second attempt finds no server, the first may have been executed
+// yet: the client's retries would hide that.
+func TestABrokenConnectionIsFollowedByARepetition(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
-	s := newStore(t, f, Config{})
-	f.Stop()
-	if _, err := claim(t, s); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("claim: %v, want ErrUnavailable", err)
-	}
-}
-
-// The second attempt finds no server, and yet the first may have been executed:
-// the client's retries would hide that.
-func TestOnceMaybeExecutedStaysUnknown(t *testing.T) {
-	t.Parallel()
-	for name, second := range map[string]string{
-		"then nobody listens": "",
-		"then it is loading":  "-LOADING Redis is loading the dataset in memory\r\n",
-		"then memory is full": "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+	for name, c := range map[string]struct {
+		second string // the answer to the repetition; empty: the server has stopped
+		want   error
+		sent   string // if it matters
+	}{
+		"a repetition":        {claimed, nil, "1 set, 2 set"},
+		"then nobody listens": {"", store.ErrUnknown, "1 set"},
+		"then it is loading":  {"-LOADING Redis is loading the dataset in memory\r\n", store.ErrUnknown, ""},
+		"then memory is full": {"-OOM command not allowed when used memory > 'maxmemory'.\r\n", store.ErrUnknown, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var f *fake
 			f = newFake(t, func(_, call int, _ []string) string {
 				if call > 1 {
-					return second
+					return c.second
 				}
-				if second == "" {
+				if c.second == "" {
 					f.Stop()
 				}
 				return cut
 			})
-			if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, store.ErrUnknown) {
-				t.Errorf("claim: %v, want ErrUnknown", err)
+			if _, err := claim(t, newStore(t, f, Config{})); !errors.Is(err, c.want) {
+				t.Errorf("claim: %v, want %v", err, c.want)
+			}
+			if c.sent != "" && f.seen() != c.sent {
+				t.Errorf("sent %q, want %q", f.seen(), c.sent)
 			}
 		})
 	}
 }
 
-func TestAContextThatHasEndedSendsNothing(t *testing.T) {
+// A call whose context has ended, or that finds no server, was not executed.
+func TestACallThatWasNotSentIsUnavailable(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
 	s := newStore(t, f, Config{})
@@ -172,6 +154,10 @@ func TestAContextThatHasEndedSendsNothing(t *testing.T) {
 	}
 	if f.seen() != "" {
 		t.Errorf("sent %q, want nothing", f.seen())
+	}
+	f.Stop()
+	if _, err := claim(t, s); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("claim without a server: %v, want ErrUnavailable", err)
 	}
 }
 
