@@ -65,9 +65,7 @@ func kinds(t *testing.T) map[string]bucketKind {
 				if !broken {
 					from, to = to, from
 				}
-				if err := os.Rename(from, to); err != nil {
-					t.Error(err)
-				}
+				must(t, os.Rename(from, to))
 			}},
 		},
 	}

@@ -205,9 +205,7 @@ func (b *browser) shot(name string) {
 	b.Helper()
 	var picture []byte
 	b.run(chromedp.FullScreenshot(&picture, 100))
-	if err := os.WriteFile(filepath.Join(b.ArtifactDir(), name+".png"), picture, 0o600); err != nil {
-		b.Error(err)
-	}
+	labtest.Must(b, os.WriteFile(filepath.Join(b.ArtifactDir(), name+".png"), picture, 0o600))
 }
 
 // looks sets the width of the window, and light or dark.

@@ -47,11 +47,7 @@ func protect(t *testing.T, st store.Store, cfg protocol.Config, handler http.Han
 	t.Helper()
 	guard, err := protocol.New(st, cfg)
 	labtest.Must(t, err)
-	t.Cleanup(func() {
-		if err := guard.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { labtest.Must(t, guard.Close(context.WithoutCancel(t.Context()))) })
 	return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler)
 }
 

@@ -119,15 +119,7 @@ func serveThrough(t *testing.T, st *memstore.Store, seen store.Store) *service {
 		client.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		if err := s.engine.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := errors.Join(stop(), stopStore()); err != nil {
-			t.Error(err)
-		}
-		if err := provider.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
+		labtest.Must(t, errors.Join(s.engine.Close(ctx), stop(), stopStore(), provider.Shutdown(ctx)))
 	})
 	t.Cleanup(s.close)
 	return s
