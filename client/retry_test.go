@@ -70,7 +70,7 @@ func TestRetriedResponsesAndErrors(t *testing.T) {
 		"a code of tomorrow, true":   {answer: body(409, `{"code":"new","retryable":true}`, "Content-Type", mine), retry: true},
 		"true where it changes none": {answer: body(422, `{"code":"new","retryable":true}`, "Content-Type", mine)},
 		"a code of a recorded one":   {answer: body(409, `{"code":"new","retryable":true}`, "Content-Type", mine, replayed, "true")},
-		"a code that was passed on":  {answer: refused(503, CodeStoreUnavailable, replayed, "true")},
+		"a code that was passed on":  {answer: problem(503, CodeStoreUnavailable, replayed, "true")},
 		"a problem without a code":   {answer: body(503, `{"title":"Busy"}`, "Content-Type", mine), retry: true},
 		"no code, false":             {answer: body(503, `{"title":"Down","retryable":false}`, "Content-Type", mine)},
 		"no code, true":              {answer: body(409, `{"title":"Busy","retryable":true}`, "Content-Type", mine), retry: true},
@@ -143,12 +143,7 @@ func body(code int, text string, fields ...string) func() (*http.Response, error
 	return func() (*http.Response, error) { return response(code, text, fields...), nil }
 }
 
-func problem(code int, c Code) func() (*http.Response, error) {
-	return func() (*http.Response, error) { return refusal(code, c), nil }
-}
-
-// refused is a problem with other fields.
-func refused(code int, c Code, fields ...string) func() (*http.Response, error) {
+func problem(code int, c Code, fields ...string) func() (*http.Response, error) {
 	return func() (*http.Response, error) { return refusal(code, c, fields...), nil }
 }
 
@@ -282,37 +277,34 @@ func TestRetryAfterIsJittered(t *testing.T) {
 	}
 }
 
-func TestACallEndsWithItsContext(t *testing.T) {
+func TestACallEndsWithItsContextOrCancelChannel(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		reason := errors.New("the shop closed")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(5*time.Second, func() { cancel(reason) })
-		base := always(status(503, "Retry-After", "20"))
-		began := time.Now()
-		err := fails(t, newTransport(t, base, Config{}), post(ctx, t, nil))
-		var unknown *UnknownOutcomeError
-		if !errors.Is(err, reason) || !errors.As(err, &unknown) || unknown.Attempts != 1 || time.Since(began) != 5*time.Second {
-			t.Errorf("ended after %s with %v", time.Since(began), err)
-		}
-		if !strings.Contains(err.Error(), "503") {
-			t.Errorf("the error does not say what the last answer was: %v", err)
-		}
-	})
-}
-
-func TestACallEndsWithItsCancelChannel(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		cancel := make(chan struct{})
-		time.AfterFunc(5*time.Second, func() { close(cancel) })
-		req := post(t.Context(), t, nil)
-		req.Cancel = cancel //nolint:staticcheck // deprecated, and http.Client sets it
-		err := fails(t, newTransport(t, always(status(503, "Retry-After", "20")), Config{}), req)
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-	})
+	reason := errors.New("the shop closed")
+	for _, want := range []error{reason, context.Canceled} {
+		inBubble(t, want.Error(), func(t *testing.T) {
+			ctx, end := context.WithCancelCause(t.Context())
+			defer end(nil)
+			channel := make(chan struct{})
+			time.AfterFunc(5*time.Second, func() {
+				if want == reason {
+					end(reason)
+				} else {
+					close(channel)
+				}
+			})
+			req := post(ctx, t, nil)
+			req.Cancel = channel //nolint:staticcheck // deprecated, and http.Client sets it
+			began := time.Now()
+			err := fails(t, newTransport(t, always(status(503, "Retry-After", "20")), Config{}), req)
+			var unknown *UnknownOutcomeError
+			if !errors.Is(err, want) || !errors.As(err, &unknown) || unknown.Attempts != 1 || time.Since(began) != 5*time.Second {
+				t.Errorf("ended after %s with %v", time.Since(began), err)
+			}
+			if !strings.Contains(err.Error(), "503") {
+				t.Errorf("the error does not say what the last answer was: %v", err)
+			}
+		})
+	}
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -414,19 +406,9 @@ func TestAttemptTimeoutIsNoCancellation(t *testing.T) {
 
 func TestTimeoutErrorsReportTimeout(t *testing.T) {
 	t.Parallel()
-	for _, err := range []interface {
-		error
-		Timeout() bool
-	}{
-		&UnknownOutcomeError{Attempts: 1, Err: context.DeadlineExceeded},
-		&UnknownOutcomeError{Attempts: 2, Err: errTimeout(errNetwork)},
-		&NotSentError{Attempts: 1, Err: context.DeadlineExceeded},
-	} {
-		if !err.Timeout() {
-			t.Errorf("%v is no timeout", err)
+	for cause, want := range map[error]bool{context.DeadlineExceeded: true, errTimeout(errNetwork): true, errNetwork: false} {
+		if (&UnknownOutcomeError{Err: cause}).Timeout() != want || (&NotSentError{Err: cause}).Timeout() != want {
+			t.Errorf("%v is a timeout: %t", cause, !want)
 		}
-	}
-	if (&UnknownOutcomeError{Err: errNetwork}).Timeout() || (&NotSentError{Err: errNetwork}).Timeout() {
-		t.Error("a reset is a timeout")
 	}
 }
