@@ -73,13 +73,9 @@ func FuzzRedisURL(f *testing.F) {
 func TestUsersOfSentinelsAndServers(t *testing.T) {
 	t.Parallel()
 	u, err := parseRedisURL("redis+sentinel://op:pw@s1:26379,s2/2?master=main&sentinel_username=watch&sentinel_password=swp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := sentinelClient(&u, new(certificates))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	o := client.(*redis.Client).Options()
 	if o.Username != "op" || o.Password != "pw" || o.DB != 2 || !o.ContextTimeoutEnabled {
@@ -94,9 +90,7 @@ func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
 		var s Settings
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 		s.Register(fs)
-		if err := fs.Parse(args); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fs.Parse(args))
 		err := s.Complete(fs, func(name string) string { return env[name] })
 		return s, err
 	}
@@ -127,9 +121,7 @@ func TestPasswordsAreRedacted(t *testing.T) {
 		{URL: "mysql://op:open-sesame@127.0.0.1:1/db"},
 	} {
 		store, err := Open(t.Context(), &s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(store.Close)
 		if strings.Contains(store.Name+store.Endpoint, "sesame") {
 			t.Errorf("the name %q has the password", store.Name)
@@ -156,9 +148,7 @@ func TestPostgresPoolIsSmallUnlessTheProgramIsTheService(t *testing.T) {
 		{"?pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50", true, 100},
 	} {
 		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop" + c.pool, ServicePool: c.service})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(st.close)
 		if got := st.pool.Config(); got.MaxConns != c.want || got.MinConns != 0 || got.MinIdleConns != 0 {
 			t.Errorf("%+v: %d to %d connections, %d idle", c, got.MinConns, got.MaxConns, got.MinIdleConns)
@@ -173,12 +163,18 @@ func TestStoresReportToTheLoggerOfACommandThatServes(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	for _, want := range []*slog.Logger{log, nil} {
 		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop", Logger: want})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(st.close)
 		if got := st.Config.Logger; got == nil || got.Enabled(t.Context(), slog.LevelError) != (want != nil) {
 			t.Errorf("with the logger %v, the store has %v", want, got)
 		}
+	}
+}
+
+// must fails the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

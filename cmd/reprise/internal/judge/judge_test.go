@@ -81,16 +81,6 @@ func judged(t *testing.T, o *Options) *Report {
 	return r
 }
 
-func TestServiceWithoutKeysFailsEveryCaseOfReplays(t *testing.T) {
-	t.Parallel()
-	o, _ := unkeyedService(t)
-	o.Only = []string{"replay/once", "retries", "binding/refused", "concurrency/once"}
-	r := judged(t, o)
-	if got := r.Summary(Must); got != (Summary{NotMet: 6}) || !r.Failed() {
-		t.Errorf("%+v\n%+v", got, r.Results)
-	}
-}
-
 func TestServiceOverTLS(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(counting(new(atomic.Int64)))
@@ -113,6 +103,7 @@ func TestLimitsEndARun(t *testing.T) {
 	for name, limit := range map[string]func(*Options){
 		"requests": func(o *Options) { o.Client.Limits.Requests = 13 },
 		"bytes":    func(o *Options) { o.Client.Limits.Bytes = 100_000 },
+		"retries":  func(o *Options) { o.Client.Limits.Requests, o.Only = 9, []string{"retries/lost"} },
 		"time":     func(o *Options) { o.MaxTime, o.Only = 50*time.Millisecond, []string{"replay/date"} },
 	} {
 		t.Run(name, func(t *testing.T) {

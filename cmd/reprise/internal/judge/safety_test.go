@@ -26,18 +26,6 @@ func nowhere(t *testing.T) *url.URL {
 	return &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
 }
 
-// A run that could not be sent is not the service's mistake.
-func TestLimitInRetriesIsNotShown(t *testing.T) {
-	t.Parallel()
-	o, _ := unkeyedService(t)
-	o.Only = []string{"retries/lost"}
-	o.Client.Limits.Requests = 9
-	r := judged(t, o)
-	if got := r.Results[0]; got.State != NotShown || !strings.Contains(got.Detail, wire.ErrLimit.Error()) {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestServiceThatStopsInRetriesIsUnreachable(t *testing.T) {
 	t.Parallel()
 	n := new(atomic.Int64)
@@ -115,23 +103,5 @@ func TestOtherAddressHasItsOwnPath(t *testing.T) {
 	judged(t, o)
 	if n.Load() == 0 || strange.Load() > 0 {
 		t.Errorf("%d requests, %d of them to another path", n.Load(), strange.Load())
-	}
-}
-
-// A service that limits the rate of requests breaks no rule by it.
-func TestRateLimitEndsARun(t *testing.T) {
-	t.Parallel()
-	n := new(atomic.Int64)
-	o := served(t, func(w http.ResponseWriter, r *http.Request) {
-		if n.Load() > 10 {
-			w.WriteHeader(http.StatusTooManyRequests)
-			return
-		}
-		counting(n)(w, r)
-	})
-	o.Only = []string{"presence/optional", "binding/422", "binding/query"}
-	r := judged(t, o)
-	if r.Failed() || r.Summary(Must) != (Summary{Met: 1, NotShown: 2}) || r.Ended != "the service limits the rate of requests" {
-		t.Errorf("%q, %+v", r.Ended, r.Results)
 	}
 }
