@@ -156,23 +156,23 @@ unkeyed = true
 // One upstream may serve several hosts, and a key of one of them says nothing of another.
 func TestKeyOfOneHostNeverAnswersAnother(t *testing.T) {
 	t.Parallel()
-	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
 	for _, fingerprint := range []string{"'bytes'", "'json'\nfingerprint_headers = ['host']", "'none'"} {
 		b := setup(t, "trusted_addresses = ['127.0.0.1']\n"+plain+"[default]\nfingerprint = "+fingerprint+"\n[[route]]\nmatch = ['own.example/']\nendpoint = 'own'\n")
-		if first := b.post("/orders", "k1", host("a.example")); first.status != http.StatusCreated {
-			t.Errorf("%s: %d", fingerprint, first.status)
-		}
-		if again := b.post("/orders", "k1", host("A.example")); !again.replayed() {
-			t.Errorf("%s: the same host got %d %v", fingerprint, again.status, again.header)
-		}
-		if other := b.post("/orders", "k1", host("b.example")); other.status != http.StatusUnprocessableEntity {
-			t.Errorf("%s: another host got %d %v, want 422", fingerprint, other.status, other.header)
-		}
-		if other := b.post("/orders", "k1", host("a.example"), header("X-Forwarded-Host", "b.example")); other.status != http.StatusUnprocessableEntity {
-			t.Errorf("%s: another host behind a trusted peer got %d %v, want 422", fingerprint, other.status, other.header)
-		}
-		if own := b.post("/orders", "k1", host("own.example")); own.status != http.StatusCreated || own.replayed() {
-			t.Errorf("%s: a host with an endpoint got %d %v", fingerprint, own.status, own.header)
+		for _, c := range []struct {
+			host, forwarded string
+			status          int
+			replayed        bool
+		}{
+			{"a.example", "", http.StatusCreated, false},
+			{"A.example", "", http.StatusCreated, true},
+			{"b.example", "", http.StatusUnprocessableEntity, false},
+			{"a.example", "b.example", http.StatusUnprocessableEntity, false},
+			{"own.example", "", http.StatusCreated, false},
+		} {
+			got := b.post("/orders", "k1", func(r *http.Request) { r.Host = c.host }, header("X-Forwarded-Host", c.forwarded))
+			if got.status != c.status || got.replayed() != c.replayed {
+				t.Errorf("%s: %+v got %d %v", fingerprint, c, got.status, got.header)
+			}
 		}
 		b.wantRuns(2)
 	}
@@ -200,12 +200,6 @@ func TestReloadKeepsRequestsThatRun(t *testing.T) {
 	}
 	if again := b.post("/orders", "k1"); !again.replayed() || again.status != http.StatusAccepted {
 		t.Errorf("its retry got %d %v, want a replay", again.status, again.header)
-	}
-	if err := b.handler.Reload(b.config(plain + "[default]\nretention = '-1s'\n")); err == nil {
-		t.Error("an invalid configuration was loaded")
-	}
-	if now := b.post("/orders", ""); now.status != http.StatusBadRequest {
-		t.Errorf("after an invalid one, a request without a key got %d, want 400", now.status)
 	}
 }
 
