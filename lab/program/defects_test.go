@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
@@ -67,11 +66,7 @@ var defects = map[string]defect{
 		}
 	})},
 	"428 for an absent key": {breaks: "presence/missing presence/link", config: required, outside: refusedWith(http.StatusBadRequest, http.StatusPreconditionRequired)},
-	"first runs are marked": {breaks: "presence/marker", outside: answers(func(_ request, a answer) {
-		if a.Code/100 == 2 {
-			a.Header().Set(markerField, "true")
-		}
-	})},
+	"first runs are marked": {breaks: "presence/marker", outside: answers(inCase(http.StatusCreated, set(markerField, "true")))},
 
 	"keys in lower case": {breaks: "key/case", outside: keys(func(key string) string {
 		if strings.Contains(key, ";") {
@@ -116,13 +111,13 @@ var defects = map[string]defect{
 		}
 	})},
 
-	"replays are not marked": {breaks: "replay/marker", outside: replays(func(_ request, a answer) { a.Header().Del(markerField) })},
+	"replays are not marked": {breaks: "replay/marker", outside: replays(set(markerField, ""))},
 	"replays of text": {breaks: "replay/body", outside: replays(func(_ request, a answer) {
 		if a.Body.Len() <= 512 { // others look at the rest
 			a.Body = bytes.NewBuffer(bytes.ReplaceAll(a.Body.Bytes(), []byte("\r\n"), []byte("\n")))
 		}
 	})},
-	"replays without coding": {breaks: "replay/coding", outside: replays(func(_ request, a answer) { a.Header().Del("Content-Encoding") })},
+	"replays without coding": {breaks: "replay/coding", outside: replays(set("Content-Encoding", ""))},
 	"replays without type": {breaks: "replay/type", outside: replays(func(_ request, a answer) {
 		if a.Header().Get("Content-Type") != "" {
 			a.Header().Set("Content-Type", "text/plain")
@@ -133,18 +128,10 @@ var defects = map[string]defect{
 			a.Header()[name] = values[:min(1, len(values))]
 		}
 	})},
-	"replays of redirects": {breaks: "replay/status", outside: replays(func(_ request, a answer) {
-		if a.Code == http.StatusSeeOther {
-			a.Code = http.StatusFound
-		}
-	})},
-	"replays with a type for nothing": {breaks: "replay/empty", outside: replays(func(_ request, a answer) {
-		if a.Code == http.StatusNoContent {
-			a.Header().Set("Content-Type", "text/plain")
-		}
-	})},
-	"replays with the first date": {breaks: "replay/date", outside: repeats(func(first, again answer) { again.Header().Set("Date", first.Header().Get("Date")) })},
-	"replays with cookies":        {breaks: "replay/cookies", outside: repeats(func(first, again answer) { again.Header()["Set-Cookie"] = first.Header()["Set-Cookie"] })},
+	"replays of redirects":            {breaks: "replay/status", outside: replays(inCase(http.StatusSeeOther, func(_ request, a answer) { a.Code = http.StatusFound }))},
+	"replays with a type for nothing": {breaks: "replay/empty", outside: replays(inCase(http.StatusNoContent, set("Content-Type", "text/plain")))},
+	"replays with the first date":     {breaks: "replay/date", outside: repeats(func(first, again answer) { again.Header().Set("Date", first.Header().Get("Date")) })},
+	"replays with cookies":            {breaks: "replay/cookies", outside: repeats(func(first, again answer) { again.Header()["Set-Cookie"] = first.Header()["Set-Cookie"] })},
 	"replays in ranges": {breaks: "replay/conditions", outside: replays(func(r request, a answer) {
 		if r.Header.Get("Range") != "" {
 			a.Body.Truncate(1)
@@ -189,38 +176,22 @@ var defects = map[string]defect{
 		defer oneAtATime.Unlock()
 		next.ServeHTTP(w, r)
 	}},
-	"409 for a while": {breaks: "concurrency/retry-after", outside: answers(func(_ request, a answer) {
-		if a.Code == http.StatusConflict {
-			a.Header().Del("Retry-After")
-		}
-	})},
+	"409 for a while":                         {breaks: "concurrency/retry-after", outside: answers(inCase(http.StatusConflict, set("Retry-After", "")))},
 	"duplicates wait":                         {breaks: "concurrency/409", profile: "draft-07", config: func(c config) { c.Wait = time.Minute }},
-	"runs end with their client":              {breaks: "concurrency/disconnect", outside: rememberClient, inside: endWithClient},
+	"runs end with their client":              {breaks: "concurrency/disconnect", outside: rememberClient, inside: answers(endWithClient)},
 	"keys of clients that left are forgotten": {breaks: "retries/lost retries/cut", outside: forgetLeavers()},
 
 	"keyed GET": {breaks: "methods/safe", outside: cacheGET()},
-	"invalid keys on GET": {breaks: "methods/malformed", outside: func(w http.ResponseWriter, r request, next http.Handler) {
+	"invalid keys on GET": {breaks: "methods/malformed", outside: answers(func(r request, a answer) {
 		if r.Method == http.MethodGet && strings.Count(r.Header.Get(keyField), `"`) == 1 {
-			w.WriteHeader(http.StatusBadRequest)
-			return
+			a.Code = http.StatusBadRequest
 		}
-		next.ServeHTTP(w, r)
-	}},
-	"keys with bodies are shared": {breaks: "scopes/payload", outside: otherScopes(func(sameBody, _ bool) int {
-		if sameBody {
-			return 0
-		}
-		return http.StatusUnprocessableEntity
 	})},
-	"running keys are shared": {breaks: "scopes/running", outside: otherScopes(func(_, running bool) int {
-		if !running {
-			return 0
-		}
-		return http.StatusConflict
-	})},
-	"known keys take longer": {breaks: "timing/principals", outside: otherScopes(func(bool, bool) int {
+	"keys with bodies are shared": {breaks: "scopes/payload", outside: otherScopes(http.StatusUnprocessableEntity, func(sameBody, _ bool) bool { return !sameBody })},
+	"running keys are shared":     {breaks: "scopes/running", outside: otherScopes(http.StatusConflict, func(_, running bool) bool { return running })},
+	"known keys take longer": {breaks: "timing/principals", outside: otherScopes(0, func(bool, bool) bool {
 		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the defect itself
-		return 0
+		return false
 	})},
 
 	"500 is kept":     {breaks: "failures/again", profile: "acp", config: func(c config) { c.Preset = reprise.AtMostOnce }},
@@ -257,15 +228,15 @@ var defects = map[string]defect{
 		}
 	})},
 
-	"plain refusals": {breaks: "problems/document", outside: refusals(func(_ request, a answer) { a.Header().Set("Content-Type", "application/json") })},
+	"plain refusals": {breaks: "problems/document", outside: refusals(set("Content-Type", "application/json"))},
 	"one type for all refusals": {breaks: "problems/types", outside: refusals(func(_ request, a answer) {
 		_, rest, _ := strings.Cut(a.Body.String(), `,`)
 		a.Body = bytes.NewBufferString(`{"type":"https://example.com/problem",` + rest)
 	})},
 	"refusals with the key": {breaks: "problems/silent", outside: refusals(func(r request, a answer) { a.Header().Set(keyField, r.Header.Get(keyField)) })},
-	"refusals for caches":   {breaks: "problems/no-store", outside: refusals(func(_ request, a answer) { a.Header().Set("Cache-Control", "max-age=60") })},
-	"refusals to try again": {breaks: "problems/final", outside: refusals(func(_ request, a answer) { a.Header().Set("Retry-After", "1") })},
-	"marked refusals":       {breaks: "problems/marker", outside: refusals(func(_ request, a answer) { a.Header().Set(markerField, "true") })},
+	"refusals for caches":   {breaks: "problems/no-store", outside: refusals(set("Cache-Control", "max-age=60"))},
+	"refusals to try again": {breaks: "problems/final", outside: refusals(set("Retry-After", "1"))},
+	"marked refusals":       {breaks: "problems/marker", outside: refusals(set(markerField, "true"))},
 
 	"a short memory": {breaks: "retention/kept", config: func(c config) { c.Retention = judgedRetention * 7 / 12 }},
 	"a long memory":  {breaks: "retention/ends", config: func(c config) { c.Retention = time.Hour }},
@@ -363,6 +334,24 @@ func write(w http.ResponseWriter, a answer) {
 	_, _ = w.Write(a.Body.Bytes())
 }
 
+// inCase makes a change to the answers with a status.
+func inCase(status int, change func(request, answer)) func(request, answer) {
+	return func(r request, a answer) {
+		if a.Code == status {
+			change(r, a)
+		}
+	}
+}
+
+// set makes a field of the answer a value, or removes it if that is empty.
+func set(name, value string) func(request, answer) {
+	return func(_ request, a answer) {
+		if a.Header().Set(name, value); value == "" {
+			a.Header().Del(name)
+		}
+	}
+}
+
 func replays(change func(request, answer)) layer {
 	return answers(func(r request, a answer) {
 		if a.Header().Get(markerField) != "" {
@@ -408,18 +397,6 @@ func repeats(change func(first, again answer)) layer {
 	})
 }
 
-// limitRate refuses all requests after the first n.
-func limitRate(n int64) layer {
-	var seen atomic.Int64
-	return func(w http.ResponseWriter, r request, next http.Handler) {
-		if seen.Add(1) > n {
-			w.WriteHeader(http.StatusTooManyRequests)
-			return
-		}
-		next.ServeHTTP(w, r)
-	}
-}
-
 var oneAtATime sync.Mutex
 
 // clientKey is the key of a context for the context of the connection, which the guard
@@ -431,13 +408,10 @@ func rememberClient(w http.ResponseWriter, r request, next http.Handler) {
 }
 
 // endWithClient forgets a run when its client leaves.
-func endWithClient(w http.ResponseWriter, r request, next http.Handler) {
-	a := httptest.NewRecorder()
-	next.ServeHTTP(a, r)
+func endWithClient(r request, _ answer) {
 	if client, ok := r.Context().Value(clientKey{}).(context.Context); ok && client.Err() != nil {
 		protocol.Release(r.Context())
 	}
-	write(w, a)
 }
 
 // forgetLeavers takes a key for another one after a client that sent it left early.
@@ -482,9 +456,9 @@ func cacheGET() layer {
 	}
 }
 
-// otherScopes calls react, which may refuse with a status, for a key that another scope
-// used before.
-func otherScopes(react func(sameBody, running bool) int) layer {
+// otherScopes asks refuses about each key that another scope used before, and refuses the
+// request with a status if it says so.
+func otherScopes(status int, refuses func(sameBody, running bool) bool) layer {
 	type use struct {
 		scope, body string
 		running     int
@@ -513,11 +487,7 @@ func otherScopes(react func(sameBody, running bool) int) layer {
 			defer mu.Unlock()
 			first.running--
 		}()
-		status := 0
-		if known {
-			status = react(sameBody, running)
-		}
-		if status > 0 {
+		if known && refuses(sameBody, running) {
 			w.WriteHeader(status)
 			return
 		}

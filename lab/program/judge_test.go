@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,7 +262,15 @@ func TestJudgeShowsWhatItCan(t *testing.T) {
 	if got, want := j.in("not shown"), []string{"key/trailer", "presence/optional"}; !slices.Equal(got, want) {
 		t.Errorf("not shown: %q, want %q", got, want)
 	}
-	if j := judge(t, "", judgedServer(t, memstore.New(), protocol.Config{}, defect{outside: limitRate(40)})+"/t/op"); j.Ended != "the service limits the rate of requests" {
+	var seen atomic.Int64
+	limited := func(w http.ResponseWriter, r request, next http.Handler) {
+		if seen.Add(1) > 40 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}
+	if j := judge(t, "", judgedServer(t, memstore.New(), protocol.Config{}, defect{outside: limited})+"/t/op"); j.Ended != "the service limits the rate of requests" {
 		t.Errorf("ended: %q", j.Ended)
 	}
 }
@@ -310,13 +319,7 @@ func restartable(t *testing.T, records, lease string) (url, restart string) {
 		_ = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", "kill -9 $(cat "+pid+")").Run()
 	})
 	must(t, exec.CommandContext(t.Context(), "sh", "-c", restart).Run()) //nolint:gosec // a script of this test
-	await(t, "the service", func() bool {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	})
+	await(t, "the service", func() bool { return listens(addr) })
 	return "http://" + addr + "/t/op", restart
 }
 

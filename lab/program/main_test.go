@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,6 +96,15 @@ func await(tb testing.TB, what string, condition func() bool) {
 			tb.Fatalf("waited for a minute: %s", what)
 		}
 	}
+}
+
+// listens reports whether a server accepts connections at an address.
+func listens(addr string) bool {
+	conn, err := net.Dial("tcp", addr) //nolint:noctx // on this machine
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
 }
 
 // must fails the test on an error.

@@ -72,7 +72,7 @@ func TestDoctorFindsCertificates(t *testing.T) {
 		{time.Hour, 1, "! certificate: the certificate of CN=cache ends on "},
 		{60 * 24 * time.Hour, 0, "fine"},
 	} {
-		certifyUntil(t, time.Now().Add(c.left), "cache", cert, key)
+		certify(t, c.left, "cache", cert, key)
 		addr := servers.FreeAddr(t)
 		_, port, err := net.SplitHostPort(addr)
 		must(t, err)

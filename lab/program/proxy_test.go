@@ -183,13 +183,7 @@ func TestProxyDrains(t *testing.T) {
 			<-entered
 			must(t, f.cmd.Process.Signal(syscall.SIGTERM))
 			if name == "in time" {
-				await(t, "no more connections", func() bool {
-					conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(f.URL, "http://"))
-					if err == nil {
-						_ = conn.Close()
-					}
-					return err != nil
-				})
+				await(t, "no more connections", func() bool { return !listens(strings.TrimPrefix(f.URL, "http://")) })
 				if status, _ := get(t, f.Admin+"/readyz", ""); status != http.StatusServiceUnavailable {
 					t.Errorf("ready while it ends: %d", status)
 				}
@@ -305,19 +299,13 @@ func TestProxyBoundsConnections(t *testing.T) {
 
 // certify writes a certificate for a name and 127.0.0.1 that is its own authority, and
 // its key.
-func certify(tb testing.TB, name, certFile, keyFile string) {
-	tb.Helper()
-	certifyUntil(tb, time.Now().Add(time.Hour), name, certFile, keyFile)
-}
-
-// certifyUntil is certify with the end of the certificate.
-func certifyUntil(tb testing.TB, end time.Time, name, certFile, keyFile string) {
+func certify(tb testing.TB, left time.Duration, name, certFile, keyFile string) {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(tb, err)
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: end,
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(left),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
@@ -333,7 +321,7 @@ func TestProxySpeaksEveryProtocol(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	certify(t, "all", cert, key)
+	certify(t, time.Hour, "all", cert, key)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	must(t, err)
 	pool := x509.NewCertPool()
@@ -387,7 +375,7 @@ func TestProxyReloads(t *testing.T) {
 		must(t, os.WriteFile(file, []byte("upstream = 'http://127.0.0.1:1'\n"+text), 0o600))
 	}
 	config("scope = 'unverified-claim:sub'\n")
-	certify(t, "first", cert, key)
+	certify(t, time.Hour, "first", cert, key)
 	f := forward(t, nil, "--store", "memory", "--config", file, "--tls-cert", cert, "--tls-key", key)
 	await(t, "the warning", func() bool { return strings.Contains(f.logged(), "does not verify tokens") })
 	served := func(name string, status int) {
@@ -405,11 +393,11 @@ func TestProxyReloads(t *testing.T) {
 		}
 	}
 	served("first", http.StatusServiceUnavailable) // the upstream is away
-	certify(t, "second", cert, key)
+	certify(t, time.Hour, "second", cert, key)
 	config("scope = 'unscoped'\n[default]\nrequired = true\n")
 	f.reloads(t, `"msg":"reloaded"`)
 	served("second", http.StatusBadRequest) // a key is required
-	certify(t, "third", cert, key)
+	certify(t, time.Hour, "third", cert, key)
 	config("scope = 'unscoped'\n[default]\nfail_open = true\n")
 	f.reloads(t, `"msg":"not reloaded"`)
 	served("second", http.StatusBadRequest)
@@ -417,7 +405,7 @@ func TestProxyReloads(t *testing.T) {
 	must(t, os.WriteFile(cert, []byte("nonsense"), 0o600))
 	f.reloads(t, `"msg":"not reloaded"`)
 	served("second", http.StatusBadRequest)
-	certify(t, "fourth", cert, key)
+	certify(t, time.Hour, "fourth", cert, key)
 	config("scope = 'unscoped'\n[default]\nscope = 'certificate'\n")
 	f.reloads(t, "no client has a verified certificate without --tls-client-ca")
 }

@@ -2,7 +2,6 @@ package program
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,23 +44,19 @@ var languages = map[string]func(tb testing.TB, s *service, dir string) []string{
 		}
 		return []string{"node", filepath.Join(dir, "server.js")}
 	},
-	"python": func(tb testing.TB, _ *service, _ string) []string {
-		tb.Helper()
-		need(tb, "python3")
-		return []string{"python3", filepath.Join("testdata", "upstreams", "python.py")}
-	},
+	"python":     script("python3", "python.py"),
 	"nginx":      nginx("nginx.conf"),
 	"reads.conf": nginx("reads.conf"),
-	"reads.py": func(tb testing.TB, _ *service, _ string) []string {
+	"reads.py":   script("python3", "reads.py"),
+	"reads.js":   script("node", "reads.js"),
+}
+
+func script(program, name string) func(testing.TB, *service, string) []string {
+	return func(tb testing.TB, _ *service, _ string) []string {
 		tb.Helper()
-		need(tb, "python3")
-		return []string{"python3", filepath.Join("testdata", "upstreams", "reads.py")}
-	},
-	"reads.js": func(tb testing.TB, _ *service, _ string) []string {
-		tb.Helper()
-		need(tb, "node")
-		return []string{"node", filepath.Join("testdata", "upstreams", "reads.js")}
-	},
+		need(tb, program)
+		return []string{program, filepath.Join("testdata", "upstreams", name)}
+	}
 }
 
 func nginx(name string) func(testing.TB, *service, string) []string {
@@ -111,13 +106,7 @@ func (s *service) start(tb testing.TB) {
 	s.cmd = exec.CommandContext(context.WithoutCancel(tb.Context()), s.command[0], s.command[1:]...)
 	s.cmd.Env = append(os.Environ(), "LISTEN="+s.address, "EFFECTS="+s.effects)
 	must(tb, s.cmd.Start())
-	await(tb, "the upstream", func() bool {
-		conn, err := (&net.Dialer{}).DialContext(context.WithoutCancel(tb.Context()), "tcp", s.address)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	})
+	await(tb, "the upstream", func() bool { return listens(s.address) })
 }
 
 // kill kills the process, and returns when its port is free.
