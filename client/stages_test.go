@@ -4,14 +4,18 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -324,5 +328,83 @@ func redirected(status int, next func(*way)) func(*way) {
 			}
 			return dial(ctx, network, address)
 		}
+	}
+}
+
+// A response shows that a request was sent, whatever the base transport traced.
+func TestNotSentIsFalseOnceThereWasAResponse(t *testing.T) {
+	t.Parallel()
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		httptrace.ContextClientTrace(r.Context()).GetConn(r.URL.Host) // and no GotConn
+		return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(iotest.ErrReader(errNetwork)), ContentLength: 4}, nil
+	})
+	req := post(t.Context(), t, strings.NewReader("12 EUR"))
+	resp, err := newTransport(t, base, Config{MaxAttempts: 1}).RoundTrip(req)
+	if err == nil {
+		_ = resp.Body.Close()
+		t.Fatalf("answered with %d", resp.StatusCode)
+	}
+	if NotSent(err) {
+		t.Errorf("NotSent is true for %v", err)
+	}
+}
+
+func TestNotSentIsFalseForErrorsOfOthers(t *testing.T) {
+	t.Parallel()
+	not := &NotSentError{Err: errNetwork}
+	for _, err := range []error{
+		nil, errNetwork, &net.OpError{Op: "dial", Err: errNetwork}, context.Canceled, &UnknownOutcomeError{Err: not},
+		errors.Join(not, &UnknownOutcomeError{Err: errNetwork}),
+	} {
+		if NotSent(err) {
+			t.Errorf("NotSent is true for %v", err)
+		}
+	}
+	if !NotSent(fmt.Errorf("pay: %w", &url.Error{Op: "Post", Err: not})) {
+		t.Error("NotSent is false for a wrapped NotSentError")
+	}
+}
+
+// net/http silently repeats a request with an Idempotency-Key when a reused connection
+// breaks, and returns only the error of the last connection. A service that runs an
+// operation and then dies must not be reported as never reached.
+func TestARequestThatNetHTTPRepeatedMayHaveRun(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int64
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if runs.Add(1) == 1 {
+			return // the connection stays open
+		}
+		_ = server.Listener.Close() // the service dies after its operation
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = conn.Close()
+	}))
+	defer server.Close()
+	base := &http.Transport{}
+	defer base.CloseIdleConnections()
+	transport := newTransport(t, base, Config{MaxAttempts: 1})
+	send := func() (*http.Response, error) {
+		req := post(t.Context(), t, strings.NewReader("a"))
+		req.URL.Host = server.Listener.Addr().String()
+		return transport.RoundTrip(req)
+	}
+	first, err := send()
+	must(t, err)
+	_ = first.Body.Close()
+
+	_, err = send()
+	var dial *net.OpError
+	if !errors.As(err, &dial) || dial.Op != "dial" || runs.Load() != 2 {
+		t.Fatalf("%d runs, and the error %v, want 2 and the error of a second connection", runs.Load(), err)
+	}
+	var unknown *UnknownOutcomeError
+	if !errors.As(err, &unknown) {
+		t.Errorf("error %v, want an UnknownOutcomeError: the operation ran", err)
 	}
 }

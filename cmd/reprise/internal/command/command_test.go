@@ -2,8 +2,13 @@ package command
 
 import (
 	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -60,4 +65,39 @@ func TestPostgresFindingsHaveTheirRemedies(t *testing.T) {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 	}
+}
+
+// A service that the command leaves running has its output open.
+func TestRunCommandWaitsForTheCommandOnly(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	began := time.Now()
+	if err := runCommand(ctx, "sleep 30 &"); err != nil || time.Since(began) > 20*time.Second {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+	if err := runCommand(ctx, "echo no such service; exit 3"); err == nil || !strings.Contains(err.Error(), "no such service") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A quantile beyond the last boundary of a histogram would look like that boundary.
+func TestBucketsOfTheProxyReachPastItsTimeouts(t *testing.T) {
+	t.Parallel()
+	m, err := newMeters()
+	must(t, err)
+	m.around(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))
+	families, err := m.registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if family.GetName() != "reprise_proxy_request_seconds" {
+			continue
+		}
+		buckets := family.GetMetric()[0].GetHistogram().GetBucket()
+		if last := buckets[len(buckets)-1].GetUpperBound(); last <= maxRun.Seconds() {
+			t.Errorf("the last bucket ends at %v s", last)
+		}
+		return
+	}
+	t.Error("the histogram is missing")
 }
