@@ -286,7 +286,7 @@ func TestACallEndsWithItsContextOrCancelChannel(t *testing.T) {
 			defer end(nil)
 			channel := make(chan struct{})
 			time.AfterFunc(5*time.Second, func() {
-				if want == reason {
+				if errors.Is(want, reason) {
 					end(reason)
 				} else {
 					close(channel)
