@@ -87,7 +87,7 @@ func aclLine(store *connect.Store) string {
 	return line
 }
 
-// roleSettings are the settings of the application's role that PostgreSQL findings ask for.
+// roleSettings are the settings of the application's role that findings ask for.
 var roleSettings = map[string]string{
 	"synchronous-commit":  "synchronous_commit = on",
 	"read-only":           "default_transaction_read_only = off",

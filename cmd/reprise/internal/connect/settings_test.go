@@ -133,7 +133,7 @@ func TestPasswordsAreRedacted(t *testing.T) {
 }
 
 // The URL is the service's, and may ask for the pool of a service. Only the proxy is the
-// service, and has as many connections as its URL allows. It opens none before it is used.
+// service, with as many connections as its URL allows. It opens none before it is used.
 func TestPostgresPoolIsSmallUnlessTheProgramIsTheService(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
