@@ -62,7 +62,7 @@ const (
 	// GaveUpRetrying calls have a response that a retry could have changed, see [GaveUp].
 	GaveUpRetrying
 
-	// OutcomeUnknown calls ended with an [UnknownOutcomeError].
+	// OutcomeUnknown calls ended with an [UnknownOutcomeError], or a [RedirectError].
 	OutcomeUnknown
 
 	// OutcomeNotSent calls ended with a [NotSentError].

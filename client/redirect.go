@@ -74,32 +74,6 @@ func movedToGet(resp *http.Response) bool {
 	return (resp.StatusCode == http.StatusMovedPermanently || resp.StatusCode == http.StatusFound) && resp.Header.Get("Location") != ""
 }
 
-// resend returns the request that follows a redirect with the same method and body, nil
-// if there is none to follow. An [http.Client] sends it where the request has a GetBody;
-// resend is for a body that was buffered, and stays at the host that the caller named.
-func (r *run) resend(resp *http.Response) *http.Request {
-	if resp == nil || resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect ||
-		r.value == "" || r.req.GetBody != nil || r.body.length == 0 || r.body.again == nil {
-		return nil
-	}
-	to, err := resp.Location()
-	if err != nil || hostname(to) != hostname(r.req.URL) || to.Scheme != r.req.URL.Scheme && to.Scheme != "https" {
-		return nil
-	}
-	hops := 1
-	for from := r.req.Response; from != nil && from.Request != nil; from = from.Request.Response {
-		hops++
-	}
-	const maxHops = 10 // as those of an http.Client
-	body, err := r.body.again()
-	if hops > maxHops || err != nil {
-		return nil
-	}
-	next := r.req.Clone(r.req.Context())
-	next.URL, next.Host, next.Response, next.Body, next.ContentLength = to, "", resp, body, r.body.length
-	return next
-}
-
 // unkeyed makes a request that is not keyed, with retries if its method is listed.
 func (t *Transport) unkeyed(req *http.Request) (*http.Response, error) {
 	if _, retried := t.methods[req.Method]; !retried {

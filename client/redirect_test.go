@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -145,39 +144,6 @@ func TestARedirectToAGetIsAnError(t *testing.T) {
 		var redirect *RedirectError
 		if err := fails(t, h.client.Transport, req); !errors.As(err, &redirect) || redirect.Location != want {
 			t.Errorf("%s: got %v, want the location %q, without the key", path, err, want)
-		}
-	}
-}
-
-// An [http.Client] follows 307 and 308 only if the request has a GetBody. A body that the
-// transport has buffered can be sent again as well, to the host that the caller named.
-func TestARedirectSendsABufferedBodyAgain(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{307, 308} {
-		h := newHosts(t, status)
-		for path, want := range map[string]struct {
-			status int
-			sent   int // requests to shop.test
-		}{
-			"/to/shop.test/there":                     {200, 2},
-			"/to/shop.test/to/shop.test/there":        {200, 3},
-			"/to/other.test/there":                    {status, 1},
-			"/to/eu.shop.test/there":                  {status, 1},
-			strings.Repeat("/to/shop.test", 12) + "/": {status, 11},
-		} {
-			h.keys, h.bodies = map[string][]string{}, nil
-			req := post(WithKey(t.Context(), "order-7"), t, io.MultiReader(strings.NewReader("hello")))
-			req.URL.Host, req.URL.Path, req.Host = "shop.test", path, ""
-			resp, err := h.client.Do(req)
-			must(t, err)
-			_ = resp.Body.Close()
-			keys := h.keys["POST shop.test"]
-			if resp.StatusCode != want.status || len(keys) != want.sent || len(h.keys) != 1 || slices.ContainsFunc(h.bodies, func(b string) bool { return b != "hello" }) {
-				t.Errorf("%d, %s: answered with %d after %v with the bodies %q, want %+v", status, path, resp.StatusCode, h.keys, h.bodies, want)
-			}
-			if slices.ContainsFunc(keys, func(k string) bool { return k != `"order-7"` }) {
-				t.Errorf("%d, %s: the keys are %q", status, path, keys)
-			}
 		}
 	}
 }

@@ -94,10 +94,6 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		end.Status = resp.StatusCode
 	}
 	t.observer.EndCall(ctx, end)
-	if next := r.resend(resp); next != nil { //nolint:contextcheck // it is in r
-		_ = resp.Body.Close()
-		return t.RoundTrip(next)
-	}
 	return resp, err
 }
 
@@ -194,6 +190,7 @@ func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 		r.call.outcome = GaveUpRetrying
 	case r.value != "" && movedToGet(a.resp):
 		a.discard()
+		r.call.outcome = OutcomeUnknown
 		return nil, &RedirectError{a.resp.StatusCode, locationOf(a.resp, r.call.key), r.call.hash, nil, secret.Of(r.call.key)}
 	case r.call.outcome == AnsweredOmitted && !r.config.AcceptOmitted:
 		a.discard()

@@ -65,6 +65,7 @@ type checks struct {
 	began   time.Time               // the last check; zero: none has
 	found   map[store.Finding]int64 // how often, without the details
 	failed  int64                   // 1: the last check did
+	runs    bool                    // a check does
 	stopped bool
 }
 
@@ -72,8 +73,8 @@ type checks struct {
 func (c *checks) last(ctx context.Context) (found map[store.Finding]int64, failed int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.stopped && time.Since(c.began) >= checkEvery {
-		c.began = time.Now()
+	if !c.stopped && !c.runs && time.Since(c.began) >= checkEvery {
+		c.began, c.runs = time.Now(), true
 		c.running.Go(func() { c.check(ctx) })
 	}
 	return maps.Clone(c.found), c.failed
@@ -82,9 +83,10 @@ func (c *checks) last(ctx context.Context) (found map[store.Finding]int64, faile
 func (c *checks) check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	list, err := c.of.Check(ctx)
+	list, err := c.ask(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.runs = false
 	if err != nil {
 		c.failed = 1
 		return
@@ -94,4 +96,14 @@ func (c *checks) check(ctx context.Context) {
 		f.Detail = "" // it may name hosts and users
 		c.found[f]++
 	}
+}
+
+// ask asks the store. A panic of its check is a check that failed.
+func (c *checks) ask(ctx context.Context) (list []store.Finding, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the check panicked: %v", p)
+		}
+	}()
+	return c.of.Check(ctx)
 }

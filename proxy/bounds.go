@@ -108,20 +108,28 @@ type body struct {
 
 	response *response
 	due      time.Time
+	size     atomic.Int64 // that is counted; less at the end of a body of unknown length
+	unread   int64        // of it
 }
 
-// Read implements [io.Reader]. If the writer has no deadlines, such as that of Caddy, the
-// server must bound the time.
+// Read implements [io.Reader]. If the writer has no deadlines, the server must bound the
+// time.
 func (b *body) Read(p []byte) (int, error) {
 	control := http.NewResponseController(b.response.ResponseWriter)
 	_ = control.SetReadDeadline(b.due)
 	n, err := b.ReadCloser.Read(p)
 	b.due = b.due.Add(time.Duration(n) * b.response.perByte)
+	b.unread -= int64(n)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.response.handler.meet(b.response.request.Context(), LimitBodyTime, b.response)
 	case err == io.EOF: // the wait for a replay, and the run, have their own bounds
 		_ = control.SetReadDeadline(time.Time{})
+		if b.unread > 0 {
+			b.size.Add(-b.unread)
+			b.response.handler.held.Add(-b.unread)
+			b.unread = 0
+		}
 	}
 	return n, err
 }

@@ -60,6 +60,8 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		head + "[default]\nfail_open = true":                                                  "FailOpen",
 		head + "[default]\nmethods = ['get']":                                                 "Methods",
 		head + "[default]\nheaders = ['a b']":                                                 "Key",
+		head + "[default]\nscope = 'header:X-Forwarded-User'":                                 "X-Forwarded-User does not reach the service",
+		head + "[default]\nmax_request_body = 300000000":                                      "max_request_body is 300000000, above",
 		head + "[[route]]\nmatch = ['/a', 'POST /b', 'PATCH /b']":                             "",
 		head + "[[route]]\nmatch = ['PUT /a', 'DELETE\t/a']\nmethods = ['PUT', 'DELETE']":     "",
 		head + "[[route]]\nmatch = ['GET /a']\nname = 'x'\nunkeyed = true":                    "",

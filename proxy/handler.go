@@ -99,9 +99,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Host = normalHost(r.Host)
 	p, pattern := rt.of(r)
 	resp.policy, resp.pattern = p.name, pattern
-	if inDoubt(r) {
-		resp.Header().Set("Connection", "close")
-	}
+	resp.ends = inDoubt(r)
 	defer func() { h.logAccess(r, p, resp, time.Since(began)) }()
 	defer h.running.Add(-1)
 	defer resp.arm(0) // what the server writes when the handler has returned
@@ -122,8 +120,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			busy(resp, "bodies in memory")
 			return
 		}
-		defer h.held.Add(-size)
-		r.Body = &body{ReadCloser: r.Body, response: resp, due: began.Add(rt.bodyTimeout)}
+		held := &body{ReadCloser: r.Body, response: resp, due: began.Add(rt.bodyTimeout), unread: size}
+		held.size.Store(size)
+		defer func() { h.held.Add(-held.size.Load()) }()
+		r.Body = held
 		_ = http.NewResponseController(w).SetReadDeadline(began.Add(rt.bodyTimeout)) // also if the guard does not read it
 	}
 	p.ServeHTTP(resp, r)
@@ -248,6 +248,12 @@ func newPolicy(engine *reprise.Engine, c *Config, p *Policy, seal protocol.Seali
 		aware = replayed
 	}
 	fields := p.fields(len(c.Trusted) > 0)
+	if i := slices.IndexFunc(fields, ofHop); i >= 0 && len(c.Trusted) == 0 {
+		return nil, fmt.Errorf("%s does not reach the service without trusted_addresses, so it cannot decide", fields[i])
+	}
+	if most := guard.Config().Limits.RequestBody; int64(most) > c.MaxHeldBodies {
+		return nil, fmt.Errorf("max_request_body is %d, above the %d of max_held_bodies", most, c.MaxHeldBodies)
+	}
 	return &policy{
 		Handler: reprisehttp.Middleware(guard, p.Scope.of)(holdingBack(newForward(c, transport, aware, log))),
 		name:    p.Name, replayed: replayed, methods: guard.Config().Methods,

@@ -28,6 +28,7 @@ type response struct {
 	timeout time.Duration // of each write
 	perByte time.Duration // beside it
 	late    bool          // a write took longer
+	ends    bool          // the connection, with the response
 }
 
 type responseKey struct{}
@@ -40,7 +41,7 @@ func responseOf(ctx context.Context) *response {
 
 // WriteHeader implements [http.ResponseWriter].
 func (r *response) WriteHeader(status int) {
-	if status == http.StatusBadGateway && r.request.Context().Err() != nil {
+	if (status == http.StatusBadGateway || status == http.StatusServiceUnavailable) && r.request.Context().Err() != nil {
 		status = StatusClientLeft // the request was cancelled, and did not fail
 	}
 	if informational := status >= 100 && status < 200; !informational || status == http.StatusSwitchingProtocols {
@@ -92,6 +93,9 @@ func (r *response) begin(status int) {
 		return
 	}
 	r.status = status
+	if r.ends && status != http.StatusSwitchingProtocols { // not before: an informational response clears the header
+		r.Header().Set("Connection", "close")
+	}
 	if r.replayed != "" {
 		r.Header().Set(r.replayed, "true")
 	}

@@ -47,7 +47,7 @@ const MayNeedPerson = store.RecordStates(1<<store.StateLapsed | 1<<store.StateUn
 
 // unread reports whether r is of a listing, which has no payloads.
 func unread(r *store.Record) bool {
-	return r.State == store.StateCompleted && r.Payload == nil && r.Size > 0
+	return r != nil && r.State == store.StateCompleted && r.Payload == nil && r.Size > 0
 }
 
 // Answer is the result that a completed record keeps for its retries.

@@ -57,7 +57,7 @@ func (j *judgement) in(state string) []string {
 func judge(t *testing.T, notMet string, args ...string) *judgement {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program(t), append([]string{"judge", "--json"}, args...)...) //nolint:gosec // a program of this test
+	cmd := exec.CommandContext(t.Context(), program(t), append([]string{"judge", "--json"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run() // the exit code says more
 	var j judgement

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,10 +82,10 @@ func sqlFixture(tb testing.TB, driver, source, url string) *fixture {
 		runProgram(tb, env, 0, "migrate", "apply", "--table", table)
 	}
 	if driver == "sqlite" {
-		f.env = append(env, "STORE=SQLite ")
+		f.env = slices.Concat(env, []string{"STORE=SQLite "})
 		f.store, err = reprisesqlite.New(db, reprisesqlite.Config{})
 	} else {
-		f.env = append(env, "STORE=MySQL ", "DOCTOR=1", "FINDING=! innodb-flush-log: ") // the test servers are not made to survive a crash
+		f.env = slices.Concat(env, []string{"STORE=MySQL ", "DOCTOR=1", "FINDING=! innodb-flush-log: "}) // the test servers are not made to survive a crash
 		f.store, err = reprisemysql.New(db, reprisemysql.Config{})
 	}
 	must(tb, err)

@@ -43,8 +43,8 @@ func TestRedisWithFullMemoryCompletesRunningAttempts(t *testing.T) {
 	})
 }
 
-// Check reads the policy of a server as it is: one that evicts, which would forget attempts
-// that run, is refused.
+// Check reads the policy of a server as it is: one that evicts, which would forget
+// attempts that run, is refused.
 func TestRedisAServerThatEvictsIsRefused(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Start(t, "maxmemory=3mb", "appendonly=yes").Addr())

@@ -1,6 +1,6 @@
 // Package simulator proves exclusion and equality while everything fails. It draws
-// policies (every field of a guard, its engine and its store; another for
-// requests of version 2; a guard inside the guard) and a schedule: duplicates, clients that retry, a
+// policies (every field of a guard, its engine and its store; another for requests of
+// version 2; a guard inside the guard) and a schedule: duplicates, clients that retry, a
 // network that is slow, loses requests and replies or delivers them late, a store that
 // refuses, processes that crash, pause for longer than their leases or restart with
 // another policy, and operators who resolve records. Several processes serve real HTTP

@@ -141,7 +141,7 @@ func (s *settings) findings() []store.Finding {
 	list.Add(ends(s.transaction), "transaction-timeout", store.Warning,
 		"transaction_timeout is %v, below the %v of Config.TxTimeout: the server ends the transaction of a handler that lasts longer, and its effects are undone; raise it for this role", s.transaction, s.needed)
 	list.Add(!s.vacuums, "autovacuum", store.Warning,
-		"autovacuum or track_counts is off: the table grows without end, and the server refuses all writes once its transaction IDs run out; turn both on")
+		"autovacuum or track_counts is off: the table grows without end; turn both on")
 	return list
 }
 

@@ -124,7 +124,7 @@ func (r *report) memory(info serverInfo, policy string) {
 	size := func(name string) float64 { n, _ := strconv.ParseFloat(info[name], 64); return n }
 	limit, used := size("maxmemory"), size("used_memory")-size("mem_not_counted_for_evict")
 	if limit == 0 {
-		if limit, used = size("total_system_memory"), size("used_memory_rss"); used > limit*nearlyFull/100 {
+		if limit, used = size("total_system_memory"), size("used_memory_rss"); limit > 0 && used > limit*nearlyFull/100 {
 			r.add("memory", store.Warning, "the server uses %.0f %% of the memory of its machine, and has no maxmemory: the system may kill it, which loses what is not on disk; set maxmemory, or give it more memory", 100*used/limit)
 		}
 		return
@@ -152,9 +152,9 @@ func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
 	return err
 }
 
-// guarantees checks what INFO says. The snapshot schedule is not in it; a server that does
-// not show it is assumed to be durable in a way of its own. Only Active-Active databases
-// have the last field:
+// guarantees checks what INFO says. The snapshot schedule is not in it; a server that
+// does not show it is assumed to be durable in a way of its own. Only Active-Active
+// databases have the last field:
 // https://redis.io/docs/latest/operate/rs/databases/active-active/develop/develop-for-aa/
 func (r *report) guarantees(info serverInfo, schedule string, d Durability, clusterClient bool) {
 	var major, minor int

@@ -96,6 +96,7 @@ func TestCheckFindsBrokenGuarantees(t *testing.T) {
 		{"nearly full but for buffers", Async(), "maxmemory:100\nused_memory:86\nmem_not_counted_for_evict:8", ""},
 		{"full", Async(), "maxmemory:100\nused_memory:101", "memory unsafe"},
 		{"full, and evicts", Async(), "maxmemory:100\nused_memory:101\nmaxmemory_policy:allkeys-lru", "eviction-policy unsafe, memory warning"},
+		{"unbounded, of a size that is not told", Async(), "used_memory:1\nused_memory_rss:86", ""},
 		{"unbounded on a full machine", Async(), "used_memory:1\nused_memory_rss:86\ntotal_system_memory:100", "memory warning"},
 		{"too old", Async(), "redis_version:6.2.14", "server-version unsafe"},
 		{"too old for WAITAOF", Fsynced(0), "redis_version:7.0.15", "server-version unsafe"},

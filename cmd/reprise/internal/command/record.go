@@ -138,8 +138,7 @@ func age(r *store.Record, now time.Time) ui.Piece {
 	return ui.Piece{Text: ui.Duration(max(now.Sub(r.ClaimedAt), 0))}
 }
 
-// lease writes the rest of the lease, or when it ended, or the reason why the attempt gave
-// it up.
+// lease writes the rest of the lease, or when it ended, or why the attempt gave it up.
 func lease(r *store.Record) ui.Piece {
 	switch {
 	case r.State == store.StateRunning:

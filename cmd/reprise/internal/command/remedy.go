@@ -22,6 +22,7 @@ func remedy(store *connect.Store, f *store.Finding) []string {
 		return redisRemedy(store, f)
 	case connect.Postgres:
 		return postgresRemedy(store, f)
+	default: // those of [sqlRemedies]
 	}
 	if f.Code == "schema" && containsAny(f.Detail, "run Migrate, or") {
 		return []string{tableLine("migrate apply", store)}

@@ -147,6 +147,9 @@ func openRedis(s *Settings) (*Store, error) {
 	default:
 		client, err = singleClient(&u, &store.certificates)
 	}
+	if malformed := new(url.Error); errors.As(err, &malformed) { // its text quotes a part of the password
+		return nil, errRedisURL
+	}
 	if err != nil {
 		return nil, store.redacted(fmt.Errorf("the URL of Redis: %w", err))
 	}

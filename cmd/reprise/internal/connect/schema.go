@@ -32,6 +32,7 @@ func Migrations(s *Settings) ([]reprisepg.Migration, error) {
 		return reprisemysql.Migrations(reprisemysql.Config{Table: s.Table})
 	case SQLite:
 		return reprisesqlite.Migrations(reprisesqlite.Config{Table: s.Table})
+	default: // it has no table
+		return nil, nil
 	}
-	return nil, nil
 }

@@ -35,8 +35,8 @@ type Settings struct {
 	Logger *slog.Logger
 }
 
-// options are the flags with the environment variable that replaces each, and the kinds of
-// stores that have them; none is all. A password does not belong on a command line, where
+// options are the flags with the environment variable that replaces each, and the stores
+// that have them; none is all. A password does not belong on a command line, where
 // other users of the machine see it.
 var options = []struct {
 	flag, variable string

@@ -115,6 +115,11 @@ func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
 
 func TestPasswordsAreRedacted(t *testing.T) {
 	t.Parallel()
+	for _, url := range []string{"redis://op:open/sesame@h:1", "redis+cluster://op:open/sesame@h:1", "redis+cluster://op:open%20sesame@h1:70x1", "redis+sentinel://op:open?sesame@h:1/m"} {
+		if _, err := Open(t.Context(), &Settings{URL: url, Prefix: "orders:"}); err == nil || strings.Contains(err.Error(), "open") || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
 	for _, s := range []Settings{
 		{URL: "redis://op:open-sesame@127.0.0.1:1", Prefix: "orders:"},
 		{URL: "postgres://op:open-sesame@127.0.0.1:1/db"},

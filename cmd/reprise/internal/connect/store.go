@@ -108,8 +108,9 @@ func (s *Store) WhereSetting() string {
 		return "is --prefix"
 	case Postgres:
 		return "are --schema and --table"
+	default:
+		return "are the database and --table"
 	}
-	return "are the database and --table"
 }
 
 // Elsewhere returns the names of other places of the server that have records, if the

@@ -27,8 +27,8 @@ type column struct {
 const leastCut = 10
 
 // NewTable returns a table with these headings. Marks may precede a heading: ">" aligns
-// the cells of the column right, "~" lets a narrow terminal cut them, and "?" lets it drop
-// the column if that is not enough, the last one first.
+// the cells of the column right, "~" lets a narrow terminal cut them, and "?" lets it
+// drop the column if that is not enough, the last one first.
 func NewTable(heads ...string) *Table {
 	t := new(Table)
 	for _, head := range heads {
