@@ -37,7 +37,7 @@ func (s *Store) Elsewhere(ctx context.Context) ([]string, error) {
 		}
 		for _, kv := range r.Kvs {
 			from = string(kv.Key) + "\x00"
-			if match := recordKey.FindStringSubmatch(string(kv.Key)); match != nil && prefix.Check(match[1], "") == nil {
+			if match := recordKey.FindStringSubmatch(string(kv.Key)); len(match) > 1 && prefix.Check(match[1], "") == nil {
 				if match[1] != s.config.Prefix {
 					found[match[1]] = true
 				}
