@@ -168,9 +168,9 @@ var callKey = regexp.MustCompile(`(?m)^key of call (\S+) charge`)
 // fence returns the fence of a record.
 func (h *hour) fence(id string) string {
 	h.Helper()
-	var shown struct{ Fence string }
+	var shown struct{ Fence json.Number }
 	labtest.Must(h, json.Unmarshal([]byte(h.run(0, "", "show", id, "--json")), &shown))
-	return shown.Fence
+	return shown.Fence.String()
 }
 
 // trail records the audit log: each change, who made it, and why.
