@@ -26,8 +26,8 @@ type Policy struct {
 	// or has a method that Methods does not list, is an error.
 	Match []string `toml:"match"`
 
-	// Unkeyed lets every request pass untouched, with a key or without. Of the other fields
-	// only Name and Match may be set.
+	// Unkeyed lets every request in normal form pass, with a key or without. Of the other
+	// fields only Name and Match may be set.
 	Unkeyed bool `toml:"unkeyed"`
 
 	Scope    Scope    `toml:"scope"`    // the default is that of the Config
