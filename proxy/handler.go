@@ -25,7 +25,8 @@ type Options struct {
 	Engine reprise.Config
 
 	// AccessLog, if not nil, gets a line for each request. It has the path and neither the
-	// query nor a header field, so it has no key.
+	// query nor a header field, so it has no key; the first 12 digits of the record's ID, and
+	// the code of a problem that the guard answered with.
 	AccessLog *slog.Logger
 }
 
@@ -44,6 +45,9 @@ type Handler struct {
 // New returns a handler whose records are in st, which stays open when the handler is
 // closed. The error names the invalid field of c.
 func New(st store.Store, c Config, o Options) (*Handler, error) {
+	if o.AccessLog != nil {
+		o.Engine.Observer = reprise.Observers(reprise.ObserverFunc(noteID), o.Engine.Observer)
+	}
 	engine, err := reprise.New(st, o.Engine)
 	if err != nil {
 		return nil, err
@@ -172,10 +176,8 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 		bodyTimeout: time.Duration(c.BodyTimeout), writeTimeout: time.Duration(c.WriteTimeout), perByte: time.Second / time.Duration(c.MinRate),
 	}
 	names := map[string]bool{}
-	add := func(p Policy, name string) (*policy, error) {
-		if p.Name == "" {
-			p.Name = name
-		}
+	add := func(p Policy, i int) (*policy, error) {
+		p.Name = p.name(i)
 		if names[p.Name] {
 			return nil, fmt.Errorf("proxy: two policies have the name %q", p.Name)
 		}
@@ -187,11 +189,11 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 		rt.methods = append(rt.methods, made.methods...)
 		return made, nil
 	}
-	if rt.otherwise, err = add(c.Default, "default"); err != nil {
+	if rt.otherwise, err = add(c.Default, 0); err != nil {
 		return nil, err
 	}
 	for i := range c.Routes {
-		made, err := add(c.Routes[i], fmt.Sprintf("route-%d", i+1))
+		made, err := add(c.Routes[i], i+1)
 		if err != nil {
 			return nil, err
 		}

@@ -144,6 +144,7 @@ func (p *Policy) guard(engine *reprise.Engine, seal protocol.Sealing, trusts boo
 		Fingerprint: protocol.Fingerprinting{Func: fingerprint, Omit: p.FingerprintOmit, Headers: compared},
 		Seal:        seal,
 		Describe:    p.describe,
+		Problems:    protocol.ProblemFormat{Write: noteProblem},
 	}
 	if len(p.Headers) > 0 {
 		c.Key = protocol.KeyHeader(p.Headers[0], p.Headers[1:]...)

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -163,16 +162,17 @@ func fold(c byte) byte {
 }
 
 // refuse answers a request that is not in normal form.
-func refuse(w http.ResponseWriter, detail string) {
+func refuse(resp *response, detail string) {
 	p := protocol.CodeRequestInvalid.Problem()
-	body, _ := json.Marshal(map[string]any{ // strings, a number and a bool: it cannot fail
-		"type": p.Type, "title": p.Title, "status": p.Status, "detail": detail, "code": p.Code, "retryable": p.Retryable,
-	})
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(body)
+	p.Detail = detail
+	answer := p.Response()
+	for f := range answer.Header.All() {
+		resp.Header().Set(f.Name, f.Value)
+	}
+	resp.Header().Set("Content-Length", strconv.Itoa(len(answer.Body)))
+	resp.code = p.Code
+	resp.WriteHeader(answer.Status)
+	_, _ = resp.Write(answer.Body)
 }
 
 // inDoubt reports whether a proxy in front may have found another end of the request. The

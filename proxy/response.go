@@ -8,6 +8,8 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // response is the writer outside the guard. It records the status and the length for the
@@ -25,6 +27,8 @@ type response struct {
 	request *http.Request
 	policy  string        // its name
 	pattern string        // of the route; empty: none matches
+	id      store.ID      // of the record; zero: none
+	code    protocol.Code // of the problem that the client gets; empty: none
 	timeout time.Duration // of each write
 	perByte time.Duration // beside it
 	late    bool          // a write took longer
@@ -130,16 +134,36 @@ func (w heldBack) FlushError() error {
 // Unwrap gives [http.ResponseController] access to the connection.
 func (w heldBack) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// noteID keeps the ID of a request's record for its line in the access log.
+func noteID(ctx context.Context, e reprise.Event) {
+	if resp := responseOf(ctx); resp != nil && e.Outcome != 0 { // these come while the request is served
+		resp.id = e.ID
+	}
+}
+
+// noteProblem keeps the code of the problem that a guard answers with.
+func noteProblem(ctx context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
+	responseOf(ctx).code = p.Code
+	return p.Response()
+}
+
 // logAccess writes the line of a request. It has the method, the host and the path, which
 // the client chose, and no key.
 func (h *Handler) logAccess(r *http.Request, p *policy, resp *response, took time.Duration) {
 	if h.access == nil {
 		return
 	}
-	h.access.LogAttrs(r.Context(), slog.LevelInfo, "request",
+	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("host", r.Host), slog.String("path", r.URL.EscapedPath()),
 		slog.String("protocol", r.Proto), slog.String("peer", r.RemoteAddr), slog.String("policy", p.name),
 		slog.Int("status", resp.status), slog.Int64("bytes", resp.bytes), slog.Float64("seconds", took.Seconds()),
 		slog.Bool("replayed", p.replayed != "" && resp.Header().Get(p.replayed) == "true"),
-	)
+	}
+	if resp.id != (store.ID{}) {
+		attrs = append(attrs, slog.String("id", resp.id.Short()))
+	}
+	if resp.code != "" {
+		attrs = append(attrs, slog.String("code", string(resp.code)))
+	}
+	h.access.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
 }

@@ -98,25 +98,26 @@ func (ps *problems) completed(r Response, p Problem) Response {
 
 var noStore = Field{Name: "Cache-Control", Value: "no-store"}
 
-// response is the standard form of a response: RFC 9457, in JSON.
-func (ps *problems) response(p Problem) Response {
-	return Response{Status: p.Status, Header: ps.header(p), Body: problemBody(p)}
-}
+// response is the standard form of a response, with a link to the policy.
+func (ps *problems) response(p Problem) Response { return p.response(ps.link) }
 
-// header includes a link to the policy or, for clients that do not know the key's header,
-// to its documentation.
-func (ps *problems) header(p Problem) Header {
+// Response returns the standard form of the response to a problem: that of RFC 9457, in
+// JSON. A response about a key has a link to the documentation, for clients that do not
+// know its header.
+func (p Problem) Response() Response { return p.response(Field{}) }
+
+func (p Problem) response(link Field) Response {
 	fields := []Field{{Name: "Content-Type", Value: "application/problem+json"}, noStore}
 	if p.RetryAfter > 0 {
 		fields = append(fields, retryAfterField(p.RetryAfter))
 	}
 	switch {
-	case ps.link.Name != "":
-		fields = append(fields, ps.link)
+	case link.Name != "":
+		fields = append(fields, link)
 	case p.Code == CodeKeyMissing || p.Code == CodeKeyInvalid:
 		fields = append(fields, describedBy(p.Type))
 	}
-	return Header{fields: fields}
+	return Response{Status: p.Status, Header: Header{fields: fields}, Body: problemBody(p)}
 }
 
 // describedBy returns the field that links to a documentation. It leaves the other links
