@@ -2,11 +2,14 @@ package command
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/proxy"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 )
@@ -19,6 +22,7 @@ func (c *session) find() *cobra.Command {
 	var (
 		scope, endpoint, key   string
 		shared, only, revealed bool
+		client                 findClient
 	)
 	cmd := &cobra.Command{
 		Use:   "find",
@@ -28,38 +32,49 @@ key without echo, or reads it from standard input, with or without the quotes th
 it has on the wire. It never prints or sends the key: a store knows only IDs.
 
   reprise find --scope tenant-17
-  pbpaste | reprise find --scope tenant-17 --id-only`,
+  pbpaste | reprise find --scope tenant-17 --id-only
+
+For requests through reprise proxy, pass its file, and the part of the request that
+the scope is made of: the field, claims of the token, or the client's certificate.
+The value of a field without one is asked for as the key is. In standard input it
+is a line before the key.
+
+  reprise find --config proxy.toml --field 'X-Tenant: acme'
+  reprise find --config proxy.toml --field Authorization
+  reprise find --config proxy.toml --claim iss=https://login.example --claim sub=17`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case cmd.Flags().Changed("key") && key != "-":
 				return usage("--key takes no key: others can see a command line. Leave it out, and type the key when asked, or pipe it into the program")
-			case shared == cmd.Flags().Changed("scope"):
-				return usage("pass --scope with the name that the scope function of the policy returns, or --unscoped if the policy is Unscoped")
 			case cmd.Flags().Changed("scope") && scope == "":
 				return usage("--scope is empty, which no policy allows")
+			case client.file == "" && client.described():
+				return usage("--field, --claim and --certificate need --config, whose policies say which of them is the scope")
 			case shared:
 				scope = operate.SharedScope
 			}
-			id, err := c.deriveID(cmd.Context(), scope, endpoint)
+			spaces, first := []proxy.KeySpace{{Scope: scope, Endpoint: endpoint}}, "are --scope and --endpoint those of the policy, and "
+			key, err := "", error(nil)
+			if client.file == "" {
+				key, err = c.secret(cmd.Context(), keyQuestion)
+			} else {
+				spaces, key, err = c.spaces(cmd.Context(), &client)
+				first = "is --config the file that the proxy had, and "
+			}
+			if err != nil {
+				return err
+			}
+			places, err := placesOf(spaces, key)
 			if err != nil {
 				return err
 			}
 			if only {
-				if c.json {
-					c.printJSON(map[string]string{"id": id.String()})
-				} else {
-					c.out.Line(id.String())
-				}
+				c.printPlaces(places)
 				return nil
 			}
-			return c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
-				r, err := c.inspect(ctx, store, id, "are --scope and --endpoint those of the policy, and ")
-				if err != nil {
-					return err
-				}
-				c.printRecord(&r, nil, revealed)
-				return nil
+			return c.withStore(func(ctx context.Context, st *connect.Store, _ []string) error {
+				return c.showPlaces(ctx, st, places, first, revealed)
 			})(cmd, args)
 		},
 	}
@@ -68,24 +83,83 @@ it has on the wire. It never prints or sends the key: a store knows only IDs.
 	flags.StringVar(&scope, "scope", "", "the scope of the client, as the scope function of the policy returns it")
 	flags.BoolVar(&shared, "unscoped", false, "the policy is Unscoped: all clients share the keys")
 	flags.StringVar(&endpoint, "endpoint", "", "Config.Endpoint of the policy, if it has one")
+	client.register(flags)
 	flags.StringVar(&key, "key", "", "only \"-\": read the key from standard input")
 	flags.BoolVar(&only, "id-only", false, "print the ID, and contact no store")
 	flags.BoolVar(&revealed, "reveal", false, "also print the body of the answer")
+	cmd.MarkFlagsOneRequired("scope", "unscoped", "config")
+	cmd.MarkFlagsMutuallyExclusive("scope", "unscoped", "config")
+	cmd.MarkFlagsMutuallyExclusive("endpoint", "config")
 	return cmd
 }
 
-// deriveID reads a key and returns the ID of its operation.
-func (c *session) deriveID(ctx context.Context, scope, endpoint string) (store.ID, error) {
-	text, err := c.prompt.Secret(ctx, "Idempotency-Key (not shown): ", maxKey)
+const keyQuestion = "Idempotency-Key (not shown): "
+
+// secret asks for a line that is not shown.
+func (c *session) secret(ctx context.Context, question string) (string, error) {
+	text, err := c.prompt.Secret(ctx, question, maxKey)
 	switch {
 	case ctx.Err() != nil:
-		return store.ID{}, &failure{code: ExitInterrupted}
+		return "", &failure{code: ExitInterrupted}
 	case err != nil:
-		return store.ID{}, usage("reading the key: %w", err)
+		return "", usage("reading the key: %w", err)
 	}
-	id, err := operate.KeyID(scope, endpoint, text)
-	if err != nil {
-		return id, usage("%w", err)
+	return text, nil
+}
+
+// place is the ID of a key where some policies look for it.
+type place struct {
+	ID       string   `json:"id"`
+	Policies []string `json:"policies,omitempty"` // of the proxy's file
+
+	id store.ID
+}
+
+func placesOf(spaces []proxy.KeySpace, key string) ([]place, error) {
+	places := make([]place, len(spaces))
+	for i, s := range spaces {
+		id, err := operate.KeyID(s.Scope, s.Endpoint, key)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		places[i] = place{id.String(), s.Policies, id}
 	}
-	return id, nil
+	return places, nil
+}
+
+func (c *session) printPlaces(places []place) {
+	for _, p := range places {
+		switch {
+		case c.json:
+			c.printJSON(p)
+		case len(places) == 1:
+			c.out.Line(p.ID)
+		default:
+			c.out.Line(p.ID, " ", strings.Join(p.Policies, ", "))
+		}
+	}
+}
+
+// showPlaces prints the records at these places, or fails if there is none. first is for
+// noRecord.
+func (c *session) showPlaces(ctx context.Context, st *connect.Store, places []place, first string, reveal bool) error {
+	var looked []string
+	found := 0
+	for _, p := range places {
+		switch r, err := st.Look.Inspect(ctx, p.id); {
+		case errors.Is(err, store.ErrNotFound):
+			looked = append(looked, strings.Join(append([]string{p.ID}, p.Policies...), " "))
+		case err != nil:
+			return storeFailed(ctx, "reading the record "+p.id.Short(), err)
+		default:
+			if found++; found > 1 && !c.json {
+				c.out.Line()
+			}
+			c.printRecord(&r, nil, reveal)
+		}
+	}
+	if found == 0 {
+		return noRecord(ctx, st, "with the ID "+strings.Join(looked, " or "), first)
+	}
+	return nil
 }

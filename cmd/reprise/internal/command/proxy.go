@@ -128,6 +128,11 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 		return unsafe("the metrics: %w", err)
 	}
 	defer func() { _ = unwatch() }()
+	unwatchStore, err := m.telemetry.WatchStore("proxy", records)
+	if err != nil {
+		return unsafe("the metrics: %w", err)
+	}
+	defer func() { _ = unwatchStore() }()
 	f.front.Ready = func(ctx context.Context) error {
 		if err := handler.Full(); err != nil {
 			return err
