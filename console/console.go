@@ -26,9 +26,11 @@
 // console refuses writes from the page of another site.
 //
 // A page reads a store for about a second, however many records it holds, and for up to
-// 5 s if the store hangs. It reads it again every 30 s while it refreshes. Finding a
-// record by the beginning of its ID reads the whole store, for up to 20 s and once at a
-// time.
+// 5 s if the store hangs. It reads it again every 30 s while it refreshes. The overview
+// counts all records, in a goroutine that ends within two minutes: once at a time, which
+// all who look share, and for a tenth of the time. Until a count has ended, the numbers
+// are "at least", and afterwards those of the last one. Finding a record by the beginning
+// of its ID reads the whole store, for up to 20 s and once at a time.
 package console
 
 import (
@@ -45,6 +47,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -123,12 +126,14 @@ type site struct {
 	pages  map[string]*template.Template
 	origin *http.CrossOriginProtection
 	search chan struct{} // holds the one request that reads a whole store
+
+	surveys [][2]survey // of each store: the records that may need a person, and the others
 }
 
 // Handler returns the console over stores, which must be at least one, each with the
 // ability [store.Inspector]. access decides about each request. It serves paths from the
 // root: mount it with [http.StripPrefix], with a slash at the end of the pattern. It is
-// safe for concurrent use and starts no goroutine. The error wraps [store.ErrInvalid] and
+// safe for concurrent use. The error wraps [store.ErrInvalid] and
 // names the invalid argument or field.
 func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
 	if err := validStores(stores); err != nil {
@@ -155,6 +160,10 @@ func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
 		return nil, err
 	}
 
+	s.surveys = make([][2]survey, len(stores))
+	for i := range s.surveys {
+		s.surveys[i][0].states, s.surveys[i][1].states = operate.MayNeedPerson, store.States(store.StateRunning, store.StateCompleted, store.StateExpired)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.home)
 	mux.HandleFunc("GET /records", s.list)

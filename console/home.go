@@ -4,20 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
-)
-
-// How much the home page reads of each store.
-const (
-	homeLook  = 400 * time.Millisecond // after which it looks no further for those that need a person
-	countLook = 200 * time.Millisecond // after which it counts no further
-	homeShown = 10                     // records that need a person
-	scanned   = 1000                   // records of one page of the store's listing
 )
 
 // homeView is the home page.
@@ -29,7 +19,8 @@ type homeView struct {
 	Answered  uint64
 	Stores    []storeView
 	Stuck     int
-	Partial   bool // a store was not read to its end
+	Since     time.Time // when the oldest of these was claimed; zero: not known
+	Partial   bool      // a store was not read to its end
 	Sparkline []bar
 	Recording bool // there is a history
 }
@@ -40,21 +31,8 @@ type storeView struct {
 	Problem  string // it could not be read
 	Latency  time.Duration
 	Findings []store.Finding
-	Needs    []row // records that need a person
-	Stuck    int
-	Waiting  int // lapsed records that a retry takes over
-	Scanned  int
-	Total    int64
-	More     string // cursor behind the records read; empty: all were read
-	Counts   []count
-	AtLeast  bool // the counts are of a part of the store
-	Counted  int  // records
-}
-
-// count is how many records of a policy there are, of all processes.
-type count struct {
-	Label                                       string
-	Running, Stuck, Waiting, Completed, Expired int
+	Stuck    tally // of the records that may need a person
+	Others   tally
 }
 
 // bar is a slot of the history, drawn.
@@ -74,10 +52,11 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 		view.Running += stats.Running
 		view.Waiting += stats.Waiting
 	}
-	for _, store := range s.stores {
-		shown := s.look(r.Context(), store)
-		view.Stuck += shown.Stuck
-		view.Partial = view.Partial || shown.More != ""
+	for i := range s.stores {
+		shown := s.look(r.Context(), i)
+		view.Stuck += shown.Stuck.Stuck
+		view.Since = older(view.Since, shown.Stuck.Since)
+		view.Partial = view.Partial || shown.Stuck.At.IsZero()
 		view.Stores = append(view.Stores, shown)
 	}
 	history := s.events.history()
@@ -89,10 +68,11 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, http.StatusOK, "home", page{Heading: "Overview", Live: true, View: view})
 }
 
-// look reads the records of a store for the home page: as many as fit into its time.
-func (s *site) look(ctx context.Context, st Store) storeView {
+// look reads store i for the home page.
+func (s *site) look(ctx context.Context, i int) storeView {
 	ctx, cancel := context.WithTimeout(ctx, patience) // a store that hangs takes no time from the next
 	defer cancel()
+	st := s.stores[i]
 	view := storeView{Name: st.Name}
 	inspector, _ := store.As[store.Inspector](st.Store)
 	began := time.Now()
@@ -102,62 +82,23 @@ func (s *site) look(ctx context.Context, st Store) storeView {
 		_, view.Problem = storeFailure(err)
 		return view
 	}
+	stuck, others := &s.surveys[i][0], &s.surveys[i][1]
+	stuck.start(inspector, s.needsHuman)  //nolint:contextcheck // pages share the count
+	others.start(inspector, s.needsHuman) //nolint:contextcheck // the same
 	if checker, ok := store.As[store.Checker](st.Store); ok {
 		if view.Findings, err = checker.Check(ctx); err != nil {
 			_, view.Problem = storeFailure(err)
 		}
 	}
-	view.More, err = scan(ctx, inspector, store.Query{States: operate.MayNeedPerson, Limit: scanned}, homeLook, func(page store.Page) int {
-		needs := slices.DeleteFunc(page.Records, func(r store.Record) bool { return !s.needsHuman(&r) })
-		view.Stuck += len(needs)
-		view.Waiting += len(page.Records) - len(needs)
-		view.Needs = append(view.Needs, rows(needs[:min(len(needs), homeShown-len(view.Needs))])...)
-		view.Scanned += page.Scanned
-		view.Total = max(view.Total, page.Total)
-		return scanned
-	})
-	if err == nil {
-		err = view.count(ctx, inspector, s.needsHuman)
+	ctx, cancel = context.WithTimeout(ctx, surveyWait)
+	defer cancel()
+	if view.Stuck, err = stuck.result(ctx); err == nil {
+		view.Others, err = others.result(ctx)
 	}
 	if err != nil {
 		_, view.Problem = storeFailure(err)
 	}
 	return view
-}
-
-// count counts the records of a store by policy and state, as many as fit into its time.
-func (v *storeView) count(ctx context.Context, inspector store.Inspector, needsHuman func(*store.Record) bool) error {
-	counts := map[string]*count{}
-	more, err := scan(ctx, inspector, store.Query{Limit: scanned}, countLook, func(page store.Page) int {
-		v.Counted += len(page.Records)
-		for i := range page.Records {
-			r := &page.Records[i]
-			c := counts[r.Label]
-			if c == nil {
-				c = &count{Label: r.Label}
-				counts[r.Label] = c
-			}
-			switch {
-			case r.State == store.StateRunning:
-				c.Running++
-			case r.State == store.StateCompleted:
-				c.Completed++
-			case r.State == store.StateExpired:
-				c.Expired++
-			case needsHuman(r):
-				c.Stuck++
-			default:
-				c.Waiting++
-			}
-		}
-		return scanned
-	})
-	v.AtLeast = more != ""
-	for _, c := range counts {
-		v.Counts = append(v.Counts, *c)
-	}
-	slices.SortFunc(v.Counts, func(a, b count) int { return strings.Compare(a.Label, b.Label) })
-	return err
 }
 
 // The size of the sparkline, in its own units.

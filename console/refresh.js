@@ -1,7 +1,7 @@
 (() => {
 	"use strict";
 	const box = document.getElementById("refresh"), kept = "reprise-console-refresh";
-	let typed = false;
+	let typed = false, ticks = 0;
 	box.checked = sessionStorage.getItem(kept) !== "no";
 	box.closest("p").hidden = false;
 	document.addEventListener("input", e => {
@@ -11,7 +11,7 @@
 	const inUse = () => !box.checked || typed || document.hidden || !getSelection().isCollapsed || document.querySelector("main :checked[type=checkbox]") ||
 		document.activeElement.matches("main :is(a, button, input, select, textarea, summary)");
 	setInterval(async () => {
-		if (inUse()) return;
+		if (++ticks % 15 && !document.querySelector("main .counting") || inUse()) return;
 		try {
 			const got = await fetch(location.href, {redirect: "error"});
 			if (!got.ok) throw new Error(got.statusText);
@@ -20,5 +20,5 @@
 		} catch {
 			document.getElementById("read").classList.add("stale");
 		}
-	}, 30000);
+	}, 2000);
 })();

@@ -1,0 +1,146 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reprise-go/reprise/core/operate"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+const (
+	surveyTime  = 2 * time.Minute        // after which a count is given up
+	surveyWait  = 700 * time.Millisecond // for which a page waits for its end
+	surveyRest  = 9                      // times as long as it took, it rests: the store is busy for a tenth of the time
+	surveyShown = 10                     // records that need a person
+)
+
+// survey counts all records of a store that have some states, because "nothing is stuck"
+// is only true of all. One count runs at a time, in a goroutine that ends with its time,
+// and pages share it.
+type survey struct {
+	states store.RecordStates
+
+	mu      sync.Mutex
+	done    chan struct{} // of the running count; nil: none runs
+	running tally
+	last    tally // zero: no count has ended
+	took    time.Duration
+	err     error // of the count that ended last
+}
+
+// tally is the result of a count, or the part of it that was read.
+type tally struct {
+	At      time.Time // when it ended; zero: it did not
+	Scanned int
+	Total   int64 // about; 0: not known
+	Stuck   int
+	Waiting int       // lapsed records that a retry takes over
+	Since   time.Time // when the oldest stuck one was claimed; zero: not known
+	Needs   []row     // the oldest of those that need a person
+	Counts  []count   // by policy
+}
+
+// count is how many records of a policy there are, of all processes.
+type count struct {
+	Label                                       string
+	Running, Stuck, Waiting, Completed, Expired int
+	Since                                       time.Time // when the oldest stuck one was claimed
+}
+
+// start starts a count, if none runs and the last one is not too young.
+func (v *survey) start(in store.Inspector, needsHuman func(*store.Record) bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.done == nil && (v.err != nil || time.Since(v.last.At) >= surveyRest*v.took) {
+		v.done, v.running = make(chan struct{}), tally{}
+		go v.count(in, needsHuman, time.Now())
+	}
+}
+
+// result waits for the running count until ctx ends, and returns the last one that ended.
+// Where none did, it is the part that was read. The error is that of the last one.
+func (v *survey) result(ctx context.Context) (t tally, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if done := v.done; done != nil {
+		v.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+		v.mu.Lock()
+	}
+	if t = v.last; t.At.IsZero() {
+		t = v.running
+	}
+	t.Needs, t.Counts = slices.Clone(t.Needs), slices.Clone(t.Counts)
+	return t, v.err
+}
+
+func (v *survey) count(in store.Inspector, needsHuman func(*store.Record) bool, began time.Time) {
+	ctx, cancel := context.WithTimeout(context.Background(), surveyTime)
+	defer cancel()
+	seen := map[store.ID]bool{} // a listing may show a record twice
+	_, err := scan(ctx, in, store.Query{States: v.states, Limit: store.MaxPage}, surveyTime, func(page store.Page) int {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		for i := range page.Records {
+			r := &page.Records[i]
+			if !operate.MayNeedPerson.Has(r.State) {
+				v.running.add(r, false)
+			} else if !seen[r.ID] {
+				seen[r.ID] = true
+				v.running.add(r, needsHuman(r))
+			}
+		}
+		v.running.Scanned += page.Scanned
+		v.running.Total = max(v.running.Total, page.Total)
+		return store.MaxPage
+	})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err = err; err == nil {
+		v.running.At = time.Now()
+		v.last, v.took = v.running, time.Since(began)
+	}
+	close(v.done)
+	v.done = nil
+}
+
+func (t *tally) add(r *store.Record, stuck bool) {
+	at, known := slices.BinarySearchFunc(t.Counts, r.Label, func(c count, label string) int { return strings.Compare(c.Label, label) })
+	if !known {
+		t.Counts = slices.Insert(t.Counts, at, count{Label: r.Label})
+	}
+	c := &t.Counts[at]
+	switch {
+	case stuck:
+		c.Stuck++
+		t.Stuck++
+		c.Since, t.Since = older(c.Since, r.ClaimedAt), older(t.Since, r.ClaimedAt)
+		at, _ := slices.BinarySearchFunc(t.Needs, r.ClaimedAt, func(n row, claimed time.Time) int { return n.ClaimedAt.Compare(claimed) })
+		t.Needs = slices.Insert(t.Needs, at, row{Record: *r})
+		t.Needs = t.Needs[:min(len(t.Needs), surveyShown)]
+	case r.State == store.StateRunning:
+		c.Running++
+	case r.State == store.StateCompleted:
+		c.Completed++
+	case r.State == store.StateExpired:
+		c.Expired++
+	default:
+		c.Waiting++
+		t.Waiting++
+	}
+}
+
+// older returns the earlier of two instants; a zero one is not known.
+func older(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
