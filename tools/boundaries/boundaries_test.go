@@ -49,7 +49,7 @@ var requires = map[string]string{
 	"console":                    "core",
 	"proxy":                      "core adapters/nethttp github.com/pelletier/go-toml/v2",
 	"caddy":                      "core proxy store/postgres store/redis github.com/caddyserver/caddy/v2 github.com/jackc/pgx/v5 github.com/redis/go-redis/v9",
-	"cmd/reprise": "core console otel proxy store/mysql store/postgres store/redis store/sqlite github.com/go-sql-driver/mysql github.com/jackc/pgx/v5 " +
+	"cmd/reprise": "core console otel proxy store/etcd store/mysql store/postgres store/redis store/sqlite go.etcd.io/etcd/client/v3 go.uber.org/zap github.com/go-sql-driver/mysql github.com/jackc/pgx/v5 " +
 		"github.com/redis/go-redis/v9 modernc.org/sqlite github.com/prometheus/client_golang " +
 		"github.com/rivo/uniseg github.com/spf13/cobra github.com/spf13/pflag go.opentelemetry.io/otel/exporters/prometheus go.opentelemetry.io/otel/sdk/metric golang.org/x/net golang.org/x/term",
 }

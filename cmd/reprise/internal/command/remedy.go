@@ -22,19 +22,19 @@ func remedy(store *connect.Store, f *store.Finding) []string {
 		return redisRemedy(store, f)
 	case connect.Postgres:
 		return postgresRemedy(store, f)
-	default: // those of [sqlRemedies]
+	default: // those of [remedies]
 	}
 	if f.Code == "schema" && containsAny(f.Detail, "run Migrate, or") {
 		return []string{tableLine("migrate apply", store)}
 	}
-	if line := sqlRemedies[f.Code]; line != "" {
+	if line := remedies[f.Code]; line != "" {
 		return []string{strings.ReplaceAll(line, "TABLE", cmp.Or(store.Settings.Table, reprisepg.DefaultTable))}
 	}
 	return nil
 }
 
-// sqlRemedies are the lines for the findings of MySQL, MariaDB and SQLite.
-var sqlRemedies = map[string]string{
+// remedies are the lines for the findings of MySQL, MariaDB, SQLite and etcd.
+var remedies = map[string]string{
 	"innodb-flush-log":   "SET GLOBAL innodb_flush_log_at_trx_commit = 1;",
 	"sync-binlog":        "SET GLOBAL sync_binlog = 1;",
 	"binlog-format":      "SET GLOBAL binlog_format = 'ROW';",
@@ -42,6 +42,8 @@ var sqlRemedies = map[string]string{
 	"sql-mode":           "SET GLOBAL sql_mode = CONCAT(@@GLOBAL.sql_mode, ',STRICT_TRANS_TABLES');",
 	"table-engine":       "ALTER TABLE `TABLE` ENGINE = InnoDB;",
 	"journal-mode":       "PRAGMA journal_mode = WAL;",
+	"space":              "etcdctl defrag --cluster",
+	"no-space":           "etcdctl defrag --cluster && etcdctl alarm disarm",
 }
 
 func redisRemedy(store *connect.Store, f *store.Finding) []string {

@@ -43,7 +43,7 @@ var options = []struct {
 	kinds          []Kind
 }{
 	{"store", "REPRISE_STORE", nil},
-	{"prefix", "REPRISE_PREFIX", []Kind{Redis}},
+	{"prefix", "REPRISE_PREFIX", []Kind{Redis, Etcd}},
 	{"durability", "REPRISE_DURABILITY", []Kind{Redis}},
 	{"schema", "REPRISE_SCHEMA", []Kind{Postgres}},
 	{"table", "REPRISE_TABLE", []Kind{Postgres, MySQL, SQLite}},
@@ -61,8 +61,8 @@ func (s *Settings) logger() *slog.Logger {
 // Register adds the flags to fs.
 func (s *Settings) Register(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	fs.StringVar(&s.URL, "store", "", "`URL` of the store, or REPRISE_STORE: redis[s]://[user:password@]host:port[/db],\nredis[s]+sentinel://host,host/db?master=NAME, redis[s]+cluster://host,host,\npostgres://user@host:port/database (and what libpq reads, such as PGPASSWORD),\nmysql://user:password@host:port/database for MariaDB too, or sqlite:FILE")
-	fs.StringVar(&s.Prefix, "prefix", "", "prefix of the Redis keys, which names the service, such as orders:")
+	fs.StringVar(&s.URL, "store", "", "`URL` of the store, or REPRISE_STORE: redis[s]://[user:password@]host:port[/db],\nredis[s]+sentinel://host,host/db?master=NAME, redis[s]+cluster://host,host,\npostgres://user@host:port/database (and what libpq reads, such as PGPASSWORD),\nmysql://user:password@host:port/database for MariaDB too, sqlite:FILE,\nor etcd[s]://[user:password@]host:port,host:port")
+	fs.StringVar(&s.Prefix, "prefix", "", "prefix of the keys in Redis or etcd, which names the service, such as orders:")
 	fs.StringVar(&s.Durability, "durability", "", "what a Redis store waits for: async, acked:N or fsynced:N replicas (default async)")
 	fs.StringVar(&s.Schema, "schema", "", "PostgreSQL schema of the table (default \"public\")")
 	fs.StringVar(&s.Table, "table", "", "table of the records in a database (default \"reprise_records\")")
@@ -81,7 +81,7 @@ func (s *Settings) Complete(fs *pflag.FlagSet, getenv func(string) string) error
 		}
 		switch {
 		case changed && others:
-			return fmt.Errorf("--%s is not for a %v store", o.flag, kind)
+			return fmt.Errorf("--%s is not for a store in %v", o.flag, kind)
 		case changed || others || value == "":
 		case fs.Lookup(o.flag).Value.Set(value) != nil:
 			return fmt.Errorf("the environment variable %s has an invalid value", o.variable)

@@ -104,7 +104,7 @@ func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
 	if s, err = complete(); err != nil || s.URL != "redis://env" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := complete("--schema", "s"); err == nil || !strings.Contains(err.Error(), "--schema is not for a redis store") {
+	if _, err := complete("--schema", "s"); err == nil || !strings.Contains(err.Error(), "--schema is not for a store in redis") {
 		t.Errorf("a flag of another store: %v", err)
 	}
 	env["REPRISE_TIMEOUT"] = "a secret by mistake"

@@ -22,7 +22,7 @@ type Store struct {
 	User     string // the user or role that the server sees
 	Settings Settings
 
-	Prefix string           // of a Redis store
+	Prefix string           // of a store in Redis or etcd
 	Config reprisepg.Config // of a PostgreSQL store
 	Schema *Schema          // nil: it has none
 	Store  store.Store      // as the application has it
@@ -56,6 +56,8 @@ func Open(ctx context.Context, s *Settings) (*Store, error) {
 		return openMySQL(s)
 	case SQLite:
 		return openSQLite(s)
+	case Etcd:
+		return openEtcd(s)
 	default:
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func (s *Store) Close() { s.close() }
 // records are.
 func (s *Store) WhereSetting() string {
 	switch s.Kind {
-	case Redis:
+	case Redis, Etcd:
 		return "is --prefix"
 	case Postgres:
 		return "are --schema and --table"

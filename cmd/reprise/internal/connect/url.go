@@ -14,15 +14,17 @@ const (
 	Postgres
 	MySQL
 	SQLite
+	Etcd
 )
 
-var kindNames = [...]string{Redis: "redis", Postgres: "postgres", MySQL: "mysql", SQLite: "sqlite"}
+var kindNames = [...]string{Redis: "redis", Postgres: "postgres", MySQL: "mysql", SQLite: "sqlite", Etcd: "etcd"}
 
 // String returns the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
 
 var schemes = map[string]Kind{
 	"redis": Redis, "rediss": Redis, "postgres": Postgres, "postgresql": Postgres, "mysql": MySQL, "mariadb": MySQL, "sqlite": SQLite,
+	"etcd": Etcd, "etcds": Etcd,
 }
 
 // KindOf returns the kind of the store at a URL. The error does not quote it.
@@ -35,5 +37,5 @@ func KindOf(url string) (Kind, error) {
 	if kind := schemes[scheme]; kind != 0 {
 		return kind, nil
 	}
-	return 0, errors.New("--store is not a URL that begins with redis, rediss, postgres, postgresql, mysql, mariadb or sqlite")
+	return 0, errors.New("--store is not a URL that begins with redis, rediss, postgres, postgresql, mysql, mariadb, sqlite, etcd or etcds")
 }

@@ -1,0 +1,93 @@
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	repriseetcd "github.com/reprise-go/reprise/store/etcd"
+)
+
+var errEtcdURL = errors.New("the URL of etcd is not etcd[s]://[user:password@]host[:port][,host…][?cacert=FILE&cert=FILE&key=FILE]")
+
+// openEtcd returns the store over a client of all endpoints. It contacts them only to log
+// in, if the URL has a password.
+func openEtcd(s *Settings) (*Store, error) {
+	scheme, rest, _ := strings.Cut(s.URL, "://")
+	secure := scheme == "etcds"
+	authority, _, _ := strings.Cut(rest, "?")
+	hosts := strings.TrimSuffix(authority[strings.LastIndexByte(authority, '@')+1:], "/")
+	u, err := url.Parse(strings.Replace(s.URL, hosts, "host", 1)) // no URL has several hosts
+	if err != nil || hosts == "" || strings.Contains(hosts, "/") || (scheme != "etcd" && !secure) {
+		return nil, errEtcdURL
+	}
+	c := clientv3.Config{DialTimeout: s.Timeout, Logger: zap.NewNop(), Username: u.User.Username(), DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: s.Timeout}
+	c.Password, _ = u.User.Password()
+	st := &Store{Kind: Etcd, Settings: *s, User: c.Username, Prefix: s.Prefix, Endpoint: hosts, secrets: []string{s.URL, c.Password}}
+	for host := range strings.SplitSeq(hosts, ",") {
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), "2379")
+		}
+		c.Endpoints = append(c.Endpoints, strings.ToLower(strings.Replace(scheme, "etcd", "http", 1))+"://"+host)
+		if st.server == "" {
+			st.server = host
+		}
+	}
+	if secure {
+		if c.TLS, err = etcdTLS(u.Query()); err != nil {
+			return nil, fmt.Errorf("the URL of etcd: %w", err)
+		}
+		st.certificates.watch(c.TLS)
+	}
+	if s.Prefix == "" {
+		return nil, errors.New(`no prefix: pass --prefix, or set REPRISE_PREFIX, as in the Config.Prefix of the service whose records these are, such as "orders/"`)
+	}
+	client, err := clientv3.New(c)
+	if err != nil {
+		return nil, st.redacted(fmt.Errorf("etcd: %w", err))
+	}
+	config := repriseetcd.Config{Prefix: s.Prefix, Logger: s.logger()}
+	inner, err := repriseetcd.New(client, config)
+	if err != nil {
+		_ = client.Close()
+		return nil, st.redacted(err)
+	}
+	st.Name = "etcd " + hosts + ", prefix " + s.Prefix
+	st.attach(inner)
+	st.prove = func(ctx context.Context) error { _, err := repriseetcd.Open(ctx, client, config); return err }
+	st.close = func() { _ = client.Close() }
+	return st, nil
+}
+
+// etcdTLS returns the TLS settings for the files that a URL names. Without cacert, the
+// authorities of this machine are trusted.
+func etcdTLS(files url.Values) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if name := files.Get("cacert"); name != "" {
+		pem, err := os.ReadFile(name) //nolint:gosec // the operator's own file
+		if err != nil {
+			return nil, err
+		}
+		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("cacert has no certificate")
+		}
+	}
+	if cert, key := files.Get("cert"), files.Get("key"); cert != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, err
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
