@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -91,57 +90,6 @@ func TestPostgresCombinedOutcomes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestPostgresLockedRowsDelayOnlyTheirCompletions: locked rows delay their own
-// completions and not the others of the batch.
-func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(40))
-	st := f.Leased(t)
-	claims := make([]store.ClaimRequest, manyCallers)
-	for i := range claims {
-		claims[i] = labtest.NewClaim()
-		labtest.WantClaim(t, st, claims[i], store.Claimed)
-	}
-	held := func(i int) bool { return i%4 == 0 }
-	holder, err := f.Pool.Begin(t.Context())
-	labtest.Must(t, err)
-	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
-	var waiting, others sync.WaitGroup
-	for i := range claims {
-		if !held(i) {
-			others.Add(1)
-			continue
-		}
-		pgExec(t, holder, f.pgDamage("fence = fence"), claims[i].ID[:])
-	}
-	start := make(chan struct{})
-	for i := range claims {
-		done := &waiting
-		if !held(i) {
-			done = &others
-		} else {
-			waiting.Add(1)
-		}
-		go func() {
-			defer done.Done()
-			<-start
-			if err := labtest.Complete(t, st, claims[i], "answer"); err != nil {
-				t.Errorf("complete of a row that is held (%t): %v", held(i), err)
-			}
-		}()
-	}
-	close(start)
-	free := make(chan struct{})
-	go func() { others.Wait(); close(free) }()
-	select {
-	case <-free:
-	case <-time.After(time.Minute):
-		t.Error("the others are held up")
-	}
-	labtest.Must(t, holder.Rollback(t.Context()))
-	waiting.Wait()
 }
 
 // TestPostgresPreparedGivesUp: behind a pooler that lends sessions out without keeping

@@ -61,32 +61,6 @@ func TestPostgresLeaseCountsFromItsClock(t *testing.T) {
 	}
 }
 
-// TestPostgresLeaseOfAClaimAgainIsWhole: a claim that its owner repeats, and that waits
-// for a transaction which is then undone, has its whole lease from the moment of its
-// result.
-func TestPostgresLeaseOfAClaimAgainIsWhole(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	st := f.Leased(t)
-	r := labtest.NewClaim()
-	first := labtest.WantClaim(t, st, r, store.Claimed)
-	again := r
-	again.Lease = 200 * time.Millisecond
-	completion := f.pgHold(t, r.ID, "state = 2, payload = 'answer'")
-	answered := make(chan store.ClaimResult, 1)
-	go func() { answered <- pgMustNotFail(t, st, again) }()
-	f.awaitLock(t)
-	pgPass(again.Lease + 50*time.Millisecond)
-	from := pgValue[int64](t, f.Pool, "SELECT "+pgLate)
-	labtest.Must(t, completion.Rollback(t.Context()))
-	if got := <-answered; got.Outcome != store.Claimed || got.Fence != first.Fence || got.Remaining < again.Lease/2 || got.Remaining > again.Lease {
-		t.Errorf("a claim again was answered %+v for a lease of %v", got, again.Lease)
-	}
-	if until := pgValue[int64](t, f.Pool, "SELECT lease_until FROM "+f.records()); until < from+again.Lease.Microseconds() {
-		t.Errorf("the lease ends at %d, and the wait ended at %d", until, from)
-	}
-}
-
 // TestPostgresLookOfAStandby: where replays are common a claim begins with a SELECT,
 // which a standby would serve with stale data. It returns no record there, and the claim
 // is refused as every claim on a standby is.
