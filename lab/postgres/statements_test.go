@@ -1,0 +1,135 @@
+package postgres
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/servers"
+)
+
+// find returns the last statement with a text in it.
+func (s *pgStatements) find(t *testing.T, part string) string {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, statement := range slices.Backward(s.seen) {
+		if strings.Contains(statement, part) {
+			return statement
+		}
+	}
+	t.Fatalf("no statement with %q was traced", part)
+	return ""
+}
+
+// pgUndone calls f in a transaction that is then undone.
+func (f *pgFixture) pgUndone(t *testing.T, call func(tx pgx.Tx)) {
+	t.Helper()
+	tx, err := f.Pool.Begin(t.Context())
+	labtest.Must(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	call(tx)
+}
+
+// TestPostgresLooksHaveAnEarlyClock: the look of a claim and a batch of claims answer a
+// record with the clock at which their transaction began, which is before their snapshot:
+// by a later one a lease that was renewed in between would have lapsed. They answer the
+// payload until replay_until, and not at it. In a transaction now() stands still, so that
+// it can be met.
+func TestPostgresLooksHaveAnEarlyClock(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), statements.option)
+	r := labtest.Completed(t, f.Leased(t), pgBody)
+	labtest.WantClaim(t, f.Leased(t), labtest.Rival(r), store.Completed)
+	const batch = "(array[$1::bytea], array[''::bytea], array[''::bytea], array[1], array[1], array[0], array[''], array[0]::smallint[], array[''], true)"
+	for text, clock := range map[string]int{
+		statements.find(t, "NOT pg_is_in_recovery()"):                                                                0,
+		"SELECT * FROM " + f.name("reprise_records_claims_v1") + batch:                                               9,
+		"SELECT DISTINCT * FROM " + f.name("reprise_records_claims_v1") + strings.Replace(batch, "true", "false", 1): 9,
+	} {
+		for end, replayed := range map[string]bool{pgNow: false, pgNow + " + 1": true} {
+			f.pgUndone(t, func(tx pgx.Tx) {
+				pgExec(t, tx, f.pgDamage("replay_until = "+end), r.ID[:])
+				began := pgValue[int64](t, tx, "SELECT "+pgNow)
+				rows, err := tx.Query(t.Context(), text, r.ID[:])
+				labtest.Must(t, err)
+				defer rows.Close()
+				rows.Next()
+				values, err := rows.Values()
+				if err != nil || (values[len(values)-1] != nil) != replayed || values[clock] != began {
+					t.Errorf("%s, of a replay that ends at %s, in a transaction that began at %d: %v, %v", text, end, began, values, err)
+				}
+			})
+		}
+	}
+}
+
+// TestPostgresConditionsOfCompletions: a batch of completions, and a completion in the
+// transaction of a handler, write attempts of the calling owner that are seen, and no
+// other record, such as one that this release cannot read.
+func TestPostgresConditionsOfCompletions(t *testing.T) {
+	t.Parallel()
+	statements := &pgStatements{}
+	f := pgSetup(t, servers.SharedPostgres(t), statements.option)
+	st := f.Transactional(t)
+	r := labtest.Claimed(t, st)
+	pgTx(t, st, r)
+	labtest.Must(t, labtest.Complete(t, st, r, pgBody))
+	inTx := strings.Replace(statements.find(t, "1 / count(*)"), "1 / count(*)", "count(*)", 1) // that would end the transaction
+	f.exec(t, f.pgDamage("state = 1, payload = NULL, lease_until = "+pgInAnHour), r.ID[:])
+	for change, want := range map[string]int{
+		"fence = fence":             1,
+		"valid_until = " + pgNow:    1, // the lease outlives it
+		pgLapsed:                    1,
+		pgEnded:                     0,
+		"owner = substr(id, 1, 16)": 0,
+		"state = 2, payload = ''":   0,
+		"version = 2":               0,
+		"payload = ''":              0,
+		"state = 0":                 0,
+		"fingerprint = substr(fingerprint, 1, 31)": 0,
+	} {
+		for _, text := range []string{
+			inTx, "SELECT count(*) FROM " + f.name("reprise_records_completes_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[$4::bigint], array[$5::bigint])",
+		} {
+			f.pgUndone(t, func(tx pgx.Tx) {
+				pgExec(t, tx, f.pgDamage(change), r.ID[:])
+				if n := pgValue[int](t, tx, text, r.ID[:], r.Owner[:], []byte("x"), int64(3_600_000_000), int64(0)); n != want {
+					t.Errorf("%d records of one with %s were completed, want %d: %s", n, change, want, text)
+				}
+			})
+		}
+	}
+}
+
+// TestPostgresLimitOfTheLook: the look for a lost COMMIT waits for the record as long as
+// its caller does, or shorter where the session says so, and leaves the session as it
+// was.
+func TestPostgresLimitOfTheLook(t *testing.T) {
+	t.Parallel()
+	limit, err := os.ReadFile("../../store/postgres/sql/wait_for_lock.sql")
+	labtest.Must(t, err)
+	conn, err := labtest.NewPool(t, servers.SharedPostgres(t).URL()).Acquire(t.Context())
+	labtest.Must(t, err)
+	defer conn.Release()
+	for own, want := range map[string]string{"0": "2s", "150ms": "150ms", "2s": "2s", "1min": "2s"} {
+		pgExec(t, conn, "SET lock_timeout = '"+own+"'")
+		labtest.Must(t, pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+			_, err := tx.Exec(t.Context(), string(limit), "2000ms")
+			if got := pgValue[string](t, tx, "SHOW lock_timeout"); got != want {
+				t.Errorf("a session with %s waits %s, want %s", own, got, want)
+			}
+			return err
+		}))
+		if got := pgValue[string](t, conn, "SHOW lock_timeout"); got != own {
+			t.Errorf("a session with %s has %s afterwards", own, got)
+		}
+	}
+}
