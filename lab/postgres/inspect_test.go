@@ -108,22 +108,3 @@ func pgKeyOrder(t *testing.T, plan string) {
 		t.Errorf("a page does not read along the primary key:\n%s", plan)
 	}
 }
-
-// TestPostgresCursorOfAnotherTable: the error for a cursor of another table names the
-// remedy, and a store over the same table goes on.
-func TestPostgresCursorOfAnotherTable(t *testing.T) {
-	t.Parallel()
-	f, other := pgSetup(t, servers.SharedPostgres(t)), pgSetup(t, servers.SharedPostgres(t))
-	f.pgRecords(t, 3)
-	page, err := f.Leased(t).List(t.Context(), store.Query{Limit: 1})
-	labtest.Must(t, err)
-	q := store.Query{Limit: 10, After: page.Next}
-	if rest, err := f.Leased(t).List(t.Context(), q); err != nil || len(rest.Records) != 2 {
-		t.Errorf("the other store over the table goes on with %+v, %v", rest, err)
-	}
-	_, err = other.Leased(t).List(t.Context(), q)
-	labtest.Want(t, "list with a cursor of another table", err, store.ErrInvalid)
-	if !strings.Contains(err.Error(), "start the listing again") || !strings.Contains(err.Error(), other.Config.Schema) {
-		t.Errorf("the error says %q", err)
-	}
-}

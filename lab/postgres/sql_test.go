@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
@@ -33,18 +32,6 @@ func (f *pgFixture) leasedSQL(tb testing.TB, server *servers.PostgresServer) *re
 		labtest.SessionParam("bytea_output", "escape"), labtest.SessionParam("DateStyle", "German"), labtest.SessionParam("client_encoding", "LATIN1")), f.Config)
 	labtest.Must(tb, err)
 	return store
-}
-
-func TestPostgresSQLConformance(t *testing.T) {
-	t.Parallel()
-	labtest.Breadth(t, "runs of a suite over a further deployment")
-	server := servers.SharedPostgres(t)
-	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-		f := pgSetup(tb, server, labtest.MaxConns(2))
-		fixture := pgSuite(tb, f)
-		fixture.Open = func(tb testing.TB) store.Store { return f.leasedSQL(tb, server) }
-		return fixture
-	})
 }
 
 // pgSQLSetup is a transactional store over a *sql.DB, with a table for effects.

@@ -1,56 +1,14 @@
 package postgres
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
-
-// TestPostgresNestedAttemptsHaveTheirOwn: an attempt inside another one has its own
-// transaction, or none, and never that of the other: their ends are two.
-func TestPostgresNestedAttemptsHaveTheirOwn(t *testing.T) {
-	t.Parallel()
-	onBoth(t, 6, 0, func(t *testing.T, h *labtest.SQLHandlers) {
-		engine, err := reprise.New(h.Store, reprise.Config{})
-		labtest.Must(t, err)
-		elsewhere, err := reprise.New(memstore.New(), reprise.Config{})
-		labtest.Must(t, err)
-		begin := func(ctx context.Context, e *reprise.Engine, key string, transactional bool) *reprise.Attempt {
-			t.Helper()
-			got, err := e.Begin(ctx, reprise.Operation{Scope: "tenant", Key: key, Transactional: transactional})
-			labtest.Must(t, err)
-			return got.Attempt
-		}
-		outer := begin(t.Context(), engine, "outer", true)
-		labtest.Must(t, h.Write(outer.Context(), "undone"))
-		for name, inner := range map[string]*reprise.Attempt{
-			"another policy": begin(outer.Context(), engine, "another policy", false), "the same key, another store": begin(outer.Context(), elsewhere, "outer", false),
-		} {
-			labtest.Want(t, name, h.Write(inner.Context(), "refused"), store.ErrInvalid)
-			labtest.Must(t, inner.Release())
-		}
-		inner := begin(outer.Context(), engine, "inner", true)
-		labtest.Must(t, h.Write(inner.Context(), "kept"))
-		_, err = inner.Complete(reprise.Completion{Payload: []byte("answer")})
-		labtest.Must(t, err)
-		labtest.Must(t, h.Write(outer.Context(), "undone"))
-		labtest.Must(t, outer.Release())
-		var effects string
-		labtest.Must(t, h.DB.QueryRowContext(t.Context(), "SELECT string_agg(name, ' ') FROM effects").Scan(&effects))
-		if effects != "kept" {
-			t.Errorf("the effects are %q", effects)
-		}
-		labtest.Must(t, elsewhere.Close(t.Context()))
-		labtest.Must(t, engine.Close(t.Context()))
-	})
-}
 
 func TestPostgresEndedByTheHandler(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/slots"
 )
@@ -242,4 +244,38 @@ func TestFailedBeginningLeavesNoSlot(t *testing.T) {
 	tx.Close()
 	_ = tx.Rollback(t.Context())
 	want(t, all, s, "refuse", "rollback", "end")
+}
+
+// TestNestedAttemptHasItsOwn transaction, or none, and never that of the attempt that it
+// is inside of: their ends are two.
+func TestNestedAttemptHasItsOwn(t *testing.T) {
+	t.Parallel()
+	all := &Transactions{Name: "test", Timeout: time.Hour, Open: func(context.Context, store.ID, store.Owner) (Session, error) { return new(session), nil }}
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	var begun []Session
+	for _, key := range []string{"outer", "inner"} {
+		got, err := engine.Begin(ctx, reprise.Operation{Scope: "tenant", Key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Begin(got.Attempt.Context(), "test"); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: %v, want no transaction", key, err)
+		}
+		var tx *Transaction
+		ctx, tx = all.Bind(got.Attempt.Context(), store.ID{}, store.Owner{})
+		s, err := Begin(ctx, "test")
+		if err != nil || slices.Contains(begun, s) {
+			t.Errorf("%s: %v, that of the other: %t", key, err, err == nil)
+		}
+		begun = append(begun, s)
+		defer func() {
+			tx.Close()
+			_ = tx.Rollback(context.WithoutCancel(t.Context()))
+			_ = got.Attempt.Release()
+		}()
+	}
 }
