@@ -10,7 +10,6 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -145,108 +144,74 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 	})
 }
 
-// TestPostgresCommitHeldByStandby: while a synchronous standby does not confirm, a COMMIT
-// gets no reply. No applied commit is reported as rolled back,
-// and none as confirmed that no standby has.
-func TestPostgresCommitHeldByStandby(t *testing.T) {
-	t.Parallel()
-	server := servers.StartPostgres(t)
-	standby := server.StartStandby(t)
-	c := newPgCut(t, server, pgObserve)
-	server.Set(t, "synchronous_standby_names=*")
-	standby.AwaitSynchronous(t)
-
-	r := c.begin(t, c.cut)
-	labtest.Must(t, labtest.Complete(t, c.cut, r, "answer"))
-
-	// The observer's resources are made before the standby is cut off; from then on no
-	// commit returns.
-	held := []store.ClaimRequest{c.begin(t, c.cut), c.begin(t, c.cut)}
-	standby.Link.Set(t, servers.Stall)
-	defer c.proxy.Cut() // a silent connection would hold up the pool's end
-	answers := make([]error, len(held))
-	for i, action := range []servers.Action{servers.Pass, servers.Silence} {
-		c.proxy.On("COMMIT", action)
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
-		answers[i] = c.cut.Complete(ctx, labtest.Completion(held[i], "answer"))
-		cancel()
-		labtest.Want(t, "complete that no standby confirms", answers[i], store.ErrUnknown)
-	}
-	standby.Link.Set(t, servers.Forward)
-	standby.AwaitSynchronous(t)
-	for i, r := range held {
-		labtest.Eventually(t, "the record is visible", func() bool { return c.applied(t, r) })
-		c.judge(t, r, answers[i])
-		labtest.WantClaim(t, c.store, labtest.Rival(r), store.Completed)
-	}
-}
-
-// TestPostgresCancelledStandbyWait: a commit whose wait for the standby was cancelled is
-// no success, on either store, and its repetition waits again.
-func TestPostgresCancelledStandbyWait(t *testing.T) {
+// TestPostgresUnconfirmedCommits: while a synchronous standby does not confirm, a COMMIT
+// gets no reply. No applied commit is reported as rolled back, and none as confirmed that
+// no standby has. One whose wait was cancelled is no success either, of any call, and its
+// repetition waits again.
+func TestPostgresUnconfirmedCommits(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
 	standby := server.StartStandby(t)
 	const name = "waits-for-standby"
-	f := pgSetup(t, server, pgObserve, labtest.SessionParam("application_name", name))
-	f.Config.TxTimeout = 10 * time.Minute
-	leased, transactional := f.Leased(t), f.Transactional(t)
-	throughSQL, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), pgObserve, labtest.SessionParam("application_name", name)), f.Config)
+	c := newPgCut(t, server, pgObserve, labtest.SessionParam("application_name", name))
+	throughSQL, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), pgObserve, labtest.SessionParam("application_name", name)), c.Config)
 	labtest.Must(t, err)
 	witness := labtest.NewPool(t, server.URL())
-	running, attempt := labtest.NewClaim(), labtest.NewClaim()
-	labtest.WantClaim(t, leased, running, store.Claimed)
-	labtest.WantClaim(t, transactional, attempt, store.Claimed)
+	running := labtest.Claimed(t, c.cut)
 	server.Set(t, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(t)
-	standby.Link.Set(t, servers.Stall)
+	confirmed := c.begin(t, c.cut)
+	labtest.Must(t, labtest.Complete(t, c.cut, confirmed, "answer"))
 
-	cancelled := func(what string, operation func(context.Context) error) {
+	// The observer's resources are made before the standby is cut off; from then on no
+	// commit returns.
+	attempts := []store.ClaimRequest{c.begin(t, c.cut), c.begin(t, c.cut), c.begin(t, c.cut)}
+	answers := make([]error, len(attempts))
+	standby.Link.Set(t, servers.Stall)
+	defer c.proxy.Cut() // a silent connection would hold up the pool's end
+	for i, action := range []servers.Action{servers.Pass, servers.Silence} {
+		c.proxy.On("COMMIT", action)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		answers[i] = c.cut.Complete(ctx, labtest.Completion(attempts[i], "answer"))
+		cancel()
+		labtest.Want(t, "complete that no standby confirms", answers[i], store.ErrUnknown)
+	}
+
+	cancelled := func(what string, operation func(context.Context) error) (err error) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := pgCall(t)
 		defer cancel()
 		answer := make(chan error, 1)
 		go func() { answer <- operation(ctx) }()
-		for {
-			select {
-			case err := <-answer:
-				if !errors.Is(err, store.ErrNotReplicated) {
-					t.Errorf("%s: %v, want ErrNotReplicated", what, err)
-				}
-				return
-			case <-time.After(5 * time.Millisecond): // polls
-			}
-			f.cancelWaits(t, witness, name)
-		}
+		labtest.Eventually(t, what, func() bool {
+			pgValue[int](t, witness, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'", name)
+			return len(answer) > 0
+		})
+		err = <-answer
+		labtest.Want(t, what, err, store.ErrNotReplicated)
+		return err
 	}
 	another := labtest.NewClaim()
-	cancelled("claim", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
-	cancelled("claim again", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
-	cancelled("claim through database/sql", func(ctx context.Context) error { _, err := throughSQL.Claim(ctx, labtest.NewClaim()); return err })
-	cancelled("renew", func(ctx context.Context) error {
-		_, err := leased.Renew(ctx, []store.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
-		return err
-	})
-	complete := func(ctx context.Context) error { return leased.Complete(ctx, labtest.Completion(running, "answer")) }
-	cancelled("complete", complete)
-	cancelled("complete again", complete)
-	commit := func(ctx context.Context) error {
-		return transactional.Complete(ctx, labtest.Completion(attempt, "answer"))
+	complete := func(ctx context.Context) error { return c.cut.Complete(ctx, labtest.Completion(running, "answer")) }
+	for range 2 {
+		_ = cancelled("claim", func(ctx context.Context) error { _, err := c.cut.Claim(ctx, another); return err })
+		_ = cancelled("claim through database/sql", func(ctx context.Context) error { _, err := throughSQL.Claim(ctx, labtest.NewClaim()); return err })
+		_ = cancelled("renew", func(ctx context.Context) error {
+			_, err := c.cut.Renew(ctx, []store.RenewRequest{{ID: another.ID, Owner: another.Owner, Lease: time.Minute}})
+			return err
+		})
+		_ = cancelled("complete", complete)
 	}
-	tx := pgTx(t, transactional, attempt)
-	pgExec(t, tx, "SELECT 1")
-	cancelled("commit", commit)
+	answers[2] = cancelled("commit", func(ctx context.Context) error { return c.cut.Complete(ctx, labtest.Completion(attempts[2], "answer")) })
 
 	standby.Link.Set(t, servers.Forward)
 	standby.AwaitSynchronous(t)
 	labtest.Must(t, complete(t.Context()))
-	labtest.WantClaim(t, leased, labtest.Rival(attempt), store.Completed) // which is what the retry gets
-}
-
-// cancelWaits cancels whatever waits for the standby now, of the sessions of a name.
-func (f *pgFixture) cancelWaits(t *testing.T, witness *pgxpool.Pool, name string) {
-	t.Helper()
-	pgValue[int](t, witness, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'", name)
+	for i, r := range attempts {
+		labtest.Eventually(t, "the record is visible", func() bool { return c.applied(t, r) })
+		c.judge(t, r, answers[i])
+		labtest.WantClaim(t, c.store, labtest.Rival(r), store.Completed) // which is what the retry gets
+	}
 }
 
 // TestPostgresPromotion: after a failover the new primary decides. A write that it lacks
