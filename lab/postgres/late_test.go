@@ -210,3 +210,30 @@ func TestPostgresBatchDoesNotWaitForARow(t *testing.T) {
 	labtest.Must(t, holder.Rollback(t.Context()))
 	labtest.Must(t, <-last)
 }
+
+// TestPostgresLeaseCountsFromItsClock: a claim that waits for an insert which is then
+// rolled back has the lease, the validity and the purge's index column of the instant at
+// which it began, and says how much of its lease is left: what the server honours, and
+// not more.
+func TestPostgresLeaseCountsFromItsClock(t *testing.T) {
+	t.Parallel()
+	f, r := pgSetup(t, servers.SharedPostgres(t)), labtest.NewClaim()
+	insert := f.pgHold(t, f.pgInsert("(SELECT $1::bytea AS id) AS s", nil), r.ID[:])
+	from := pgValue[int64](t, f.Pool, "SELECT "+pgLate)
+	answered := make(chan store.ClaimResult, 1)
+	go func() { answered <- pgMustNotFail(t, f.Leased(t), r) }()
+	labtest.Eventually(t, "the claim waits", func() bool { return f.pgWaitsFor(t, insert) })
+	const wait = 50 * time.Millisecond
+	to := pgValue[int64](t, f.Pool, "SELECT "+pgLate)
+	pgPass(wait)
+	labtest.Must(t, insert.Rollback(t.Context()))
+	got := <-answered
+	if got.Outcome != store.Claimed || got.Remaining > r.Lease-wait || got.Remaining < r.Lease/2 || got.Fence < uint64(from) || got.Fence > uint64(to) {
+		t.Errorf("claim answered %+v, of a lease of %v, between %d and %d", got, r.Lease, from, to)
+	}
+	kept, hour := r.Retention.Microseconds(), time.Hour.Microseconds()
+	if !pgValue[bool](t, f.Pool, "SELECT (claimed_at, lease_until, valid_until, due_at) = (fence, fence + $1, fence + $2, fence + $3) FROM "+f.records(),
+		r.Lease.Microseconds(), kept, kept+hour) {
+		t.Error("the record does not count from its fence")
+	}
+}
