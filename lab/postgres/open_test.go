@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
@@ -69,35 +66,5 @@ func TestPostgresOpens(t *testing.T) {
 	labtest.Want(t, "OpenSQL too late", err, store.ErrUnavailable)
 	if _, err := reprisepg.SchemaVersion(ended, pool, c); err == nil || errors.Is(err, store.ErrInvalid) {
 		t.Errorf("SchemaVersion too late: %v", err)
-	}
-}
-
-// TestPostgresObserveNoticesKeepsOtherHooks: the application's own hooks are called as
-// before, and their errors count.
-func TestPostgresObserveNoticesKeepsOtherHooks(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	var said []string
-	refused := errors.New("refused")
-	connects := 0
-	observe := func(c *pgxpool.Config) {
-		c.MaxConns = 1
-		c.ConnConfig.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { said = append(said, n.Message) }
-		c.ConnConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error {
-			if connects++; connects > 1 {
-				return refused
-			}
-			return nil
-		}
-		pgObserve(c)
-	}
-	pool := labtest.NewPool(t, server.URL(), observe)
-	pgExec(t, pool, "DO $$ BEGIN RAISE NOTICE 'said'; END $$")
-	if len(said) != 1 || said[0] != "said" || connects != 1 {
-		t.Errorf("the application heard %q on %d connections", said, connects)
-	}
-	pool.Reset()
-	if err := pool.Ping(t.Context()); !errors.Is(err, refused) {
-		t.Errorf("a connection that the application refused: %v", err)
 	}
 }
