@@ -3,11 +3,12 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -56,36 +57,32 @@ func sqlTx(t *testing.T, st *labtest.TxStore, r store.ClaimRequest) *sql.Tx {
 	return tx
 }
 
-// TestPostgresSQLSessionThatEnded: an attempt whose session has ended before its
-// completion is not applied. That is no mistake of the handler.
-func TestPostgresSQLSessionThatEnded(t *testing.T) {
+// TestPostgresSQLAttemptIsNotApplied: where its session has ended before its completion,
+// or the handler left a result open. No connection stays out for it.
+func TestPostgresSQLAttemptIsNotApplied(t *testing.T) {
 	t.Parallel()
-	f, st, _ := pgSQLSetup(t)
-	r := labtest.Claimed(t, st)
-	var pid int
-	labtest.Must(t, sqlTx(t, st, r).QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
-	pgExec(t, f.Pool, "SELECT pg_terminate_backend($1, 10000)", pid)
-	labtest.Want(t, "complete", labtest.Complete(t, st, r, "answer"), store.ErrNotApplied)
-	again := labtest.Rival(r)
-	labtest.WantClaim(t, st, again, store.Claimed)
-	labtest.Must(t, st.Release(t.Context(), again.ID, again.Owner))
-}
-
-// TestPostgresSQLRowsLeftOpen: a result that the handler left open keeps the attempt from
-// committing, and no connection stays out for it.
-func TestPostgresSQLRowsLeftOpen(t *testing.T) {
-	t.Parallel()
-	_, st, db := pgSQLSetup(t)
-	r := labtest.Claimed(t, st)
-	rows, err := sqlTx(t, st, r).QueryContext(t.Context(), "SELECT generate_series(1, 1000000)") //nolint:rowserrcheck,sqlclosecheck // left open on purpose
-	if err != nil || !rows.Next() {
-		t.Fatal("no rows", err)
+	f, st, db := pgSQLSetup(t)
+	for name, spoil := range map[string]func(tx *sql.Tx){
+		"a session that ended": func(tx *sql.Tx) {
+			var pid int
+			labtest.Must(t, tx.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
+			pgExec(t, f.Pool, "SELECT pg_terminate_backend($1, 10000)", pid)
+		},
+		"a result left open": func(tx *sql.Tx) {
+			rows, err := tx.QueryContext(t.Context(), "SELECT generate_series(1, 1000000)") //nolint:rowserrcheck,sqlclosecheck // left open on purpose
+			if err != nil || !rows.Next() {
+				t.Fatal("no rows", err)
+			}
+		},
+	} {
+		r := labtest.Claimed(t, st)
+		spoil(sqlTx(t, st, r))
+		labtest.Want(t, name, labtest.Complete(t, st, r, "answer"), store.ErrNotApplied)
+		labtest.Eventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
+		again := labtest.Rival(r)
+		labtest.WantClaim(t, st, again, store.Claimed)
+		labtest.Must(t, labtest.Complete(t, st, again, "answer"))
 	}
-	labtest.Want(t, "complete", labtest.Complete(t, st, r, "answer"), store.ErrNotApplied)
-	labtest.Eventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
-	again := labtest.Rival(r)
-	labtest.WantClaim(t, st, again, store.Claimed)
-	labtest.Must(t, labtest.Complete(t, st, again, "answer"))
 }
 
 // TestPostgresSQLStatementLeftRunning: a statement that the handler left running, which
@@ -117,34 +114,15 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 	}
 }
 
-// TestPostgresSQLDrivers: a *sql.DB without a limit works, as does one over a driver that
-// wraps pgx's, and one over another driver says so.
-func TestPostgresSQLDrivers(t *testing.T) {
+// TestPostgresSQLPools: a *sql.DB without a limit works, and one that shares the pool of
+// the application.
+func TestPostgresSQLPools(t *testing.T) {
 	t.Parallel()
-	server := servers.SharedPostgres(t)
-	f := pgSetup(t, server)
-	config, err := pgx.ParseConfig(server.URL())
-	labtest.Must(t, err)
-
-	unlimited := stdlib.OpenDB(*config)
-	defer func() { _ = unlimited.Close() }()
-	pgTxOnce(t, f.transactionalSQL(t, unlimited))
-
-	wrapped := sql.OpenDB(wrappingConnector{Connector: stdlib.GetConnector(*config), unwrap: true})
-	wrapped.SetMaxOpenConns(4)
-	defer func() { _ = wrapped.Close() }()
-	pgTxOnce(t, f.transactionalSQL(t, wrapped))
-
-	other := sql.OpenDB(wrappingConnector{Connector: stdlib.GetConnector(*config)})
-	other.SetMaxOpenConns(4)
-	defer func() { _ = other.Close() }()
-	_, err = f.transactionalSQL(t, other).Claim(t.Context(), labtest.NewClaim())
-	labtest.Want(t, "claim over another driver", err, store.ErrMisconfigured)
-
-	shared := stdlib.OpenDBFromPool(f.Pool)
-	shared.SetMaxOpenConns(4)
-	defer func() { _ = shared.Close() }()
-	pgTxOnce(t, f.transactionalSQL(t, shared))
+	f := pgSetup(t, servers.SharedPostgres(t))
+	for _, db := range []*sql.DB{stdlib.OpenDB(*f.Pool.Config().ConnConfig), stdlib.OpenDBFromPool(f.Pool)} {
+		pgTxOnce(t, f.transactionalSQL(t, db))
+		labtest.Must(t, db.Close())
+	}
 }
 
 // pgTxOnce claims and completes one operation over a *sql.DB.
@@ -158,34 +136,41 @@ func pgTxOnce(t *testing.T, st *labtest.TxStore) {
 	labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 }
 
-// wrappingConnector makes connections in a wrapper, as tracing drivers do.
-type wrappingConnector struct {
-	driver.Connector
-
-	unwrap bool // they unwrap
-}
-
-// Connect implements driver.Connector.
-func (c wrappingConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
+// TestPostgresSQLSessionAfterAPanicMidReply: every call goes over the one connection of
+// a *sql.DB. Where a hook of the application panics while a result is read, it is of no
+// use to the next call, which gets another.
+func TestPostgresSQLSessionAfterAPanicMidReply(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	f.exec(t, "CREATE FUNCTION "+f.name("say")+"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'said'; RETURN NEW; END $$;"+
+		" CREATE TRIGGER say BEFORE INSERT ON "+f.records()+" FOR EACH ROW EXECUTE FUNCTION "+f.name("say")+"()")
+	var broken atomic.Bool
+	db := labtest.NewDB(t, server.URL(), labtest.MaxConns(1), func(c *pgxpool.Config) {
+		c.ConnConfig.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {
+			if broken.Load() {
+				panic("the hook is broken")
+			}
+		}
+	})
+	f.Config.NoCombining = true // the call panics, and not a batch
+	st, err := reprisepg.NewSQL(db, f.Config)
+	labtest.Must(t, err)
+	lives := func() (pid int) {
+		labtest.Completed(t, st, "answer")
+		labtest.Must(t, db.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
+		return pid
 	}
-	if c.unwrap {
-		return rawConn{opaqueConn{conn}}, nil
+	first := lives()
+	if second := lives(); second != first {
+		t.Errorf("the calls began with the session %d and ended with %d", first, second)
 	}
-	return opaqueConn{conn}, nil
+	broken.Store(true)
+	if !pgPanics(func() { _, _ = st.Claim(t.Context(), labtest.NewClaim()) }) {
+		t.Error("the hook did not panic")
+	}
+	broken.Store(false)
+	if last := lives(); last == first {
+		t.Error("a session goes on in the middle of a reply")
+	}
 }
-
-type opaqueConn struct{ driver.Conn }
-
-// BeginTx implements driver.ConnBeginTx.
-func (c opaqueConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o) //nolint:forcetypeassert // pgx has it
-}
-
-// rawConn returns the connection that it wraps.
-type rawConn struct{ opaqueConn }
-
-// Raw returns the wrapped connection.
-func (c rawConn) Raw() driver.Conn { return c.Conn }

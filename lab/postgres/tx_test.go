@@ -40,54 +40,63 @@ func (f *pgFixture) insert(t *testing.T, tx pgx.Tx, n int) {
 	pgExec(t, tx, "INSERT INTO "+f.name("effects")+" VALUES ($1)", n)
 }
 
-// TestPostgresTxIsEndedByTheStore: Commit and Rollback of the handler are refused without
-// effect; savepoints are the handler's own; and after the attempt no statement reaches
-// the connection.
-func TestPostgresTxIsEndedByTheStore(t *testing.T) {
+// TestPostgresTxIsAWholePgxTx: all rows that a handler writes through the transaction of
+// its attempt, in any way, exist exactly when the response does. Its Commit and Rollback
+// are refused without effect, and savepoints are its own.
+func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)
 	ctx := t.Context()
-	r := labtest.Claimed(t, st)
-	bound := st.Bind(ctx, r.ID, r.Owner)
-	tx := pgTx(t, st, r)
-	f.insert(t, tx, 1)
-	labtest.Want(t, "Commit", tx.Commit(ctx), reprisepg.ErrTxManaged)
-	labtest.Want(t, "Rollback", tx.Rollback(ctx), reprisepg.ErrTxManaged)
+	var object uint32
+	for _, kept := range []bool{false, true} {
+		r := labtest.Claimed(t, st)
+		bound := st.Bind(ctx, r.ID, r.Owner)
+		tx := pgTx(t, st, r)
+		labtest.Want(t, "Commit", tx.Commit(ctx), reprisepg.ErrTxManaged)
+		labtest.Want(t, "Rollback", tx.Rollback(ctx), reprisepg.ErrTxManaged)
 
-	undone, err := tx.Begin(ctx)
-	labtest.Must(t, err)
-	f.insert(t, undone, 2)
-	labtest.Must(t, undone.Rollback(ctx))
-	err = pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { f.insert(t, tx, 3); return nil })
-	labtest.Must(t, err)
-	leaked, err := tx.Begin(ctx)
-	labtest.Must(t, err)
-	if n := f.effects(t); n != 0 {
-		t.Errorf("%d effects are visible before the attempt ended", n)
-	}
-	labtest.Must(t, labtest.Complete(t, st, r, "answer"))
-	if n := f.effects(t); n != 2 {
-		t.Errorf("%d effects, want 2", n)
-	}
-
-	_, execErr := tx.Exec(ctx, "SELECT 1")
-	_, queryErr := leaked.Query(ctx, "SELECT 1") //nolint:gocritic // it is refused: there are no rows to close
-	_, beginErr := tx.Begin(ctx)
-	_, prepareErr := tx.Prepare(ctx, "p", "SELECT 1")
-	_, copyErr := tx.CopyFrom(ctx, pgx.Identifier{"x"}, nil, pgx.CopyFromRows(nil))
-	for what, err := range map[string]error{
-		"Exec": execErr, "Query": queryErr, "Begin": beginErr, "Prepare": prepareErr, "CopyFrom": copyErr,
-		"QueryRow": leaked.QueryRow(ctx, "SELECT 1").Scan(), "SendBatch": tx.SendBatch(ctx, &pgx.Batch{}).Close(),
-		"Commit of a savepoint": leaked.Commit(ctx), "Rollback of a savepoint": leaked.Rollback(ctx),
-	} {
-		if !errors.Is(err, pgx.ErrTxClosed) {
-			t.Errorf("%s after the end: %v, want ErrTxClosed", what, err)
+		var batch pgx.Batch
+		batch.Queue(f.insertion(), 1)
+		batch.Queue(f.insertion(), 2)
+		labtest.Must(t, tx.SendBatch(ctx, &batch).Close())
+		n, err := tx.CopyFrom(ctx, pgx.Identifier{f.Config.Schema, "effects"}, []string{"n"}, pgx.CopyFromRows([][]any{{3}, {4}}))
+		if err != nil || n != 2 {
+			t.Fatalf("CopyFrom: %d, %v", n, err)
 		}
+		_, err = tx.Prepare(ctx, "insert_effect", f.insertion())
+		labtest.Must(t, err)
+		labtest.Must(t, pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { pgExec(t, tx, "insert_effect", 5); return nil }))
+		undone, err := tx.Begin(ctx)
+		labtest.Must(t, err)
+		f.insert(t, undone, 6)
+		labtest.Must(t, undone.Rollback(ctx))
+		objects := tx.LargeObjects()
+		object, err = objects.Create(ctx, 0)
+		labtest.Must(t, err)
+		rows, err := tx.Query(ctx, "SELECT n FROM "+f.name("effects")+" ORDER BY n")
+		labtest.Must(t, err)
+		seen, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		if before := f.effects(t); err != nil || len(seen) != 5 || before != 0 {
+			t.Errorf("the transaction sees %v, %v, and others %d", seen, err, before)
+		}
+		want, objectsWant := 0, 0
+		if kept {
+			labtest.Must(t, labtest.Complete(t, st, r, "answer"))
+			want, objectsWant = 5, 1
+		} else {
+			labtest.Must(t, st.Release(ctx, r.ID, r.Owner))
+		}
+		left := pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_largeobject_metadata WHERE oid = $1", object)
+		if n := f.effects(t); n != want || left != objectsWant {
+			t.Errorf("kept %t: %d effects and %d large objects", kept, n, left)
+		}
+		if _, err := tx.Exec(ctx, "SELECT 1"); !errors.Is(err, pgx.ErrTxClosed) {
+			t.Errorf("Exec after the end: %v, want ErrTxClosed", err)
+		}
+		_, err = reprisepg.Tx(bound)
+		labtest.Want(t, "Tx of an attempt that ended", err, store.ErrInvalid)
 	}
-	_, err = reprisepg.Tx(bound)
-	labtest.Want(t, "Tx of an attempt that ended", err, store.ErrInvalid)
-	_, err = reprisepg.Tx(ctx)
-	labtest.Want(t, "Tx without an attempt", err, store.ErrInvalid)
+	pgExec(t, f.Pool, "SELECT lo_unlink($1)", object)
 }
 
 // TestPostgresTxThatCannotCommit: an attempt whose effects cannot be kept is not applied,
