@@ -2,14 +2,10 @@ package postgres
 
 import (
 	"fmt"
-	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
@@ -89,35 +85,5 @@ func TestPostgresCombinedOutcomes(t *testing.T) {
 				t.Errorf("%d: %q, want %q", i, got, kinds[i].want)
 			}
 		})
-	}
-}
-
-// TestPostgresPreparedGivesUp: behind a pooler that lends sessions out without keeping
-// prepared statements, every claim and completion still succeeds, alone and in batches;
-// the store says so once, and does not try again. From 1.21 on PgBouncer can keep them,
-// and from 1.24 on it does: then the store goes on.
-func TestPostgresPreparedGivesUp(t *testing.T) {
-	t.Parallel()
-	server := servers.StartPostgres(t)
-	bouncer := server.StartPgBouncer(t, "default_pool_size=4")
-	f := pgSetup(t, server)
-	for _, off := range []bool{false, true} {
-		var log pgLog
-		pooled := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeCacheStatement), labtest.MaxConns(16)), f.Config)
-		pooled.Config.NoCombining = off
-		pooled.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		st := pooled.Leased(t)
-		for range 5 {
-			pgTogether(manyCallers, func(int) {
-				r := labtest.Claimed(t, st)
-				labtest.WantClaim(t, st, labtest.Rival(r), store.InProgress)
-				labtest.Must(t, labtest.Complete(t, st, r, pgBody))
-				labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
-			})
-		}
-		keeps := !slices.Contains([]string{"", "0"}, bouncer.Setting(t, "max_prepared_statements"))
-		if gaveUp := log.contains("without keeping prepared statements"); gaveUp == keeps {
-			t.Errorf("the pooler keeps prepared statements: %t; the log says that the store does without: %t", keeps, gaveUp)
-		}
 	}
 }

@@ -1,12 +1,10 @@
 package postgres
 
 import (
-	"context"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -17,7 +15,7 @@ import (
 )
 
 // TestPostgresLeastPrivileges: a role with the rights of Grants runs both stores, and
-// cannot change the schema.
+// cannot change the schema: it learns which right a migration needs.
 func TestPostgresLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -51,6 +49,16 @@ func TestPostgresLeastPrivileges(t *testing.T) {
 	} {
 		if _, err := limited.Pool.Exec(t.Context(), forbidden); err == nil {
 			t.Errorf("the role can %s", forbidden)
+		}
+	}
+	const asOwner = "migrate as the owner of the tables, or with a role that has CREATE on the schema"
+	for denied, c := range map[string]reprisepg.Config{
+		"for schema " + f.Config.Schema: {Schema: f.Config.Schema, Table: "another"}, "for database": {Schema: f.Config.Schema + "_x"},
+	} {
+		err := reprisepg.Migrate(t.Context(), limited.Pool, c)
+		labtest.Want(t, "Migrate", err, store.ErrMisconfigured)
+		if !strings.Contains(err.Error(), "permission denied "+denied) || !strings.Contains(err.Error(), asOwner) {
+			t.Errorf("%v: want %q and %q", err, denied, asOwner)
 		}
 	}
 }
@@ -131,42 +139,6 @@ func pgFindings(t *testing.T, store store.Checker) []string {
 	return codes
 }
 
-// TestPostgresInvalidPool: a constructor refuses a pool that cannot work, and a claim
-// says that no connection is available.
-func TestPostgresInvalidPool(t *testing.T) {
-	t.Parallel()
-	pools := map[string]error{}
-	_, pools["New of nil"] = reprisepg.New(nil, reprisepg.Config{})
-	_, pools["NewSQL of nil"] = reprisepg.NewSQL(nil, reprisepg.Config{})
-	pools["Migrate of nil"] = reprisepg.Migrate(t.Context(), nil, reprisepg.Config{})
-	_, pools["SchemaVersion of nil"] = reprisepg.SchemaVersion(t.Context(), nil, reprisepg.Config{})
-	pools["MigrateSQL of nil"] = reprisepg.MigrateSQL(t.Context(), nil, reprisepg.Config{})
-	for what, err := range pools {
-		labtest.Want(t, what, err, store.ErrInvalid)
-	}
-
-	closed := labtest.NewPool(t, servers.SharedPostgres(t).URL())
-	closed.Close()
-	_, err := pgOn(closed, reprisepg.Config{}).Leased(t).Claim(t.Context(), labtest.NewClaim())
-	labtest.Want(t, "claim over a closed pool", err, store.ErrUnavailable)
-
-	away := labtest.NewPool(t, "postgres://nobody@127.0.0.1:1/nothing?connect_timeout=1")
-	_, err = pgOn(away, reprisepg.Config{}).Transactional(t).Claim(t.Context(), labtest.NewClaim())
-	labtest.Want(t, "claim without a server", err, store.ErrUnavailable)
-
-	busy := labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.MaxConns(1))
-	conn, err := busy.Acquire(t.Context())
-	labtest.Must(t, err)
-	defer conn.Release()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err = pgOn(busy, reprisepg.Config{}).Leased(t).Claim(ctx, labtest.NewClaim())
-	labtest.Want(t, "claim without a free connection", err, store.ErrBusy)
-	if !strings.Contains(err.Error(), "(pool has 1, all in use)") {
-		t.Errorf("the error does not say why: %v", err)
-	}
-}
-
 // TestPostgresBehindPgBouncer: both stores work behind a pooler in transaction mode, over
 // fewer connections than clients; with the mode of pgx that does not, the check says so.
 func TestPostgresBehindPgBouncer(t *testing.T) {
@@ -195,5 +167,12 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 	if codes := pgFindings(t, caching.Leased(t)); !slices.Equal(codes, []string{"statement-cache"}) {
 		t.Errorf("check of a pool that caches statements finds %v", codes)
 	}
-	pgLeasedLife(t, caching.Leased(t)) // it sends them unprepared where the pooler loses them
+	st := caching.Leased(t) // it sends them unprepared where the pooler loses them, alone and in batches
+	pgLeasedLife(t, st)
+	for range 5 {
+		pgTogether(manyCallers, func(int) {
+			r := labtest.Completed(t, st, pgBody)
+			labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
+		})
+	}
 }

@@ -24,10 +24,19 @@ func TestNewContactsNoServer(t *testing.T) {
 	for name, open := range map[string]func() (*Store, error){
 		"New without a pool":  func() (*Store, error) { return New(nil, Config{}) },
 		"Open without a pool": func() (*Store, error) { return Open(t.Context(), nil, Config{}) },
+		"NewSQL without one":  func() (*Store, error) { return NewSQL(nil, Config{}) },
 		"New with a bad name": func() (*Store, error) { return NewSQL(db, Config{Schema: "a b"}) },
 	} {
 		if _, err := open(); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := SchemaVersion(t.Context(), nil, Config{})
+	for what, err := range map[string]error{
+		"Migrate": Migrate(t.Context(), nil, Config{}), "MigrateSQL": MigrateSQL(t.Context(), nil, Config{}), "SchemaVersion": err,
+	} {
+		if !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s without a pool: %v", what, err)
 		}
 	}
 }
