@@ -3,7 +3,8 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"sync"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -51,25 +53,12 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 	}
 }
 
-// pgPanicTracer panics with the n-th statement after it was armed.
-type pgPanicTracer struct {
-	mu   sync.Mutex
-	left int // 0: not armed
-}
-
-func (p *pgPanicTracer) arm(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.left = n
-}
+// pgPanicTracer panics at the n-th event after it was set to n.
+type pgPanicTracer struct{ atomic.Int64 }
 
 func (p *pgPanicTracer) count() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.left > 0 {
-		if p.left--; p.left == 0 {
-			panic("the tracer is broken")
-		}
+	if p.Add(-1) == 0 {
+		panic("the tracer is broken")
 	}
 }
 
@@ -81,20 +70,6 @@ func (p *pgPanicTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.
 
 // TraceQueryEnd implements pgx.QueryTracer.
 func (p *pgPanicTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) { p.count() }
-
-// TraceBatchStart implements pgx.BatchTracer.
-func (p *pgPanicTracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	p.count()
-	return ctx
-}
-
-// TraceBatchQuery implements pgx.BatchTracer.
-func (p *pgPanicTracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {
-	p.count()
-}
-
-// TraceBatchEnd implements pgx.BatchTracer.
-func (p *pgPanicTracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) { p.count() }
 
 // TestPostgresTracerPanics: a tracer of the application that panics, wherever it does,
 // loses neither a slot nor a connection.
@@ -125,16 +100,16 @@ func TestPostgresTracerPanics(t *testing.T) {
 				if at == "rollback" {
 					call = func() { _ = st.Release(t.Context(), r.ID, r.Owner) }
 				}
-				tracer.arm(n + 1)
+				tracer.Store(int64(n) + 1)
 				if panicked := pgPanics(call); n == 0 && !panicked {
 					t.Errorf("sql.DB %t: the tracer did not panic at the first event of a %s", sqlDB, at)
 				}
-				tracer.arm(0)
+				tracer.Store(0)
 				if at == "begin" {
 					_ = st.Release(t.Context(), r.ID, r.Owner)
 				}
-				if slots := pgSlots(st.TransactorStore.(*reprisepg.Store)); slots.Used != 0 {
-					t.Fatalf("sql.DB %t: %d slots are lost after a panic at the event %d of a %s", sqlDB, slots.Used, n+1, at)
+				if use := st.Usage(); slices.ContainsFunc(use, func(u store.Usage) bool { return u.Name == "slots" && u.Used != 0 }) {
+					t.Fatalf("sql.DB %t: slots are lost after a panic at the event %d of a %s: %+v", sqlDB, n+1, at, use)
 				}
 			}
 		}

@@ -97,12 +97,6 @@ func pgCall(tb testing.TB) (context.Context, context.CancelFunc) {
 // pgPass lets time pass: the servers have their own clocks.
 func pgPass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the one sleep of these tests
 
-// pgModes are all the ways in which pgx sends a statement.
-var pgModes = []pgx.QueryExecMode{
-	pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
-	pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
-}
-
 // pgDamage is a statement that damages the row of $1.
 func (f *pgFixture) pgDamage(change string) string {
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id = $1", f.records(), change)
@@ -135,14 +129,4 @@ func (f *pgFixture) pgInsert(from string, given map[string]string) string {
 		values[i] = row[c]
 	}
 	return "INSERT INTO " + f.records() + " (" + strings.Join(columns, ", ") + ") SELECT " + strings.Join(values, ", ") + " FROM " + from
-}
-
-// pgSlots returns the use of the transactions of a store.
-func pgSlots(st *reprisepg.Store) store.Usage {
-	for _, u := range st.Usage() {
-		if u.Name == "slots" {
-			return u
-		}
-	}
-	return store.Usage{}
 }

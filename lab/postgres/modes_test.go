@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
@@ -15,27 +14,19 @@ import (
 )
 
 // TestPostgresEveryExecMode lives a record's life in each way that pgx has to send a
-// statement. In a soak it is the whole suite.
+// statement.
 func TestPostgresEveryExecMode(t *testing.T) {
 	t.Parallel()
-	server := servers.SharedPostgres(t)
-	for _, mode := range pgModes {
-		setup := func(tb testing.TB) *pgFixture {
-			return pgSetup(tb, server, labtest.MaxConns(8), labtest.ExecMode(mode))
-		}
+	for _, mode := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
 		t.Run("mode="+mode.String(), func(t *testing.T) {
 			t.Parallel()
-			f := setup(t)
+			f := pgSetup(t, servers.SharedPostgres(t), labtest.ExecMode(mode))
 			pgLeasedLife(t, f.Leased(t))
 			f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
 			pgTransactionalLife(t, f, f.Transactional(t))
-		})
-		if labtest.Soak(t) == 0 {
-			continue
-		}
-		t.Run("suite/leased/mode="+mode.String(), func(t *testing.T) {
-			t.Parallel()
-			storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(tb, setup(tb)) })
 		})
 	}
 }
