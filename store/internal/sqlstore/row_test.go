@@ -72,47 +72,6 @@ func TestRowsOfDriversAreRead(t *testing.T) {
 	}
 }
 
-// TestUnreadableRowIsForgottenOnlyAsItWasSeen: its number changes with every write of it.
-func TestUnreadableRowIsForgottenOnlyAsItWasSeen(t *testing.T) {
-	t.Parallel()
-	fence := func(change func(values)) uint64 {
-		var r row
-		if err := r.scan(completedRow(func(v values) { v[1] = int64(9); change(v) }), true, 1000); err != nil {
-			t.Fatal(err)
-		}
-		return r.view().Fence
-	}
-	same, again := fence(func(values) {}), fence(func(values) {})
-	if written := fence(func(v values) { v[5] = int64(8) }); same != again || same == written || same == 0 {
-		t.Errorf("fences %d and %d of one row, and %d after a write", same, again, written)
-	}
-}
-
-func TestOperatorResolvesWhatWasSeen(t *testing.T) {
-	t.Parallel()
-	states := []store.RecordState{
-		0, store.StateRunning, store.StateLapsed, store.StateCompleted, store.StateExpired, store.StateUnreadable, store.StateUnknown,
-	}
-	may := map[store.RecordState][]store.RecordState{
-		store.StateLapsed:     {0, store.StateLapsed, store.StateUnknown},
-		store.StateUnknown:    {0, store.StateUnknown},
-		store.StateCompleted:  {store.StateCompleted, store.StateExpired},
-		store.StateExpired:    {store.StateCompleted, store.StateExpired},
-		store.StateUnreadable: {store.StateUnreadable},
-	}
-	for _, is := range states[1:] {
-		for _, was := range states {
-			want := false
-			for _, s := range may[is] {
-				want = want || s == was
-			}
-			if got := resolvable(is, was); got != want {
-				t.Errorf("%v, seen as %v: %t", is, was, got)
-			}
-		}
-	}
-}
-
 func TestLeaseOutlivesTheValidityOfARow(t *testing.T) {
 	t.Parallel()
 	r := row{Seen: record.Seen{Found: true, State: record.Running, LeaseUntil: 20, ValidUntil: 10, At: 10}}

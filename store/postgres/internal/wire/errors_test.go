@@ -54,25 +54,6 @@ func TestFailureHasTheClassOfItsCode(t *testing.T) {
 	}
 }
 
-func TestAcquireFailureIsDefinite(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		err  error
-		want error
-	}{
-		{context.DeadlineExceeded, store.ErrBusy},
-		{context.Canceled, store.ErrBusy},
-		{io.EOF, store.ErrUnavailable},
-		{pgtest.ServerError("FATAL", "53300"), store.ErrUnavailable},
-		{pgtest.ServerError("FATAL", "57P03"), store.ErrUnavailable},
-		{pgtest.ServerError("FATAL", "28P01"), store.ErrMisconfigured},
-	} {
-		if got := failAcquire("claim", test.err, time.Second, PoolUse{Limit: 4, Used: 4}); !errors.Is(got, test.want) {
-			t.Errorf("%v, want %v", got, test.want)
-		}
-	}
-}
-
 // TestAdviceNamesTheRemedy: where the schema or a privilege is missing, and nowhere else.
 func TestAdviceNamesTheRemedy(t *testing.T) {
 	t.Parallel()
@@ -86,24 +67,28 @@ func TestAdviceNamesTheRemedy(t *testing.T) {
 	}
 }
 
-// TestAcquireFailureSaysHowFullThePoolIs: only a wait that the caller's deadline ended is
-// blamed on the pool.
-func TestAcquireFailureSaysHowFullThePoolIs(t *testing.T) {
+// TestAcquireFailureIsDefinite: only a wait that the caller's deadline ended is blamed on
+// the pool, and it says how full that is.
+func TestAcquireFailureIsDefinite(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		err  error
 		use  PoolUse
-		want string
+		want error
+		says string
 	}{
-		{context.DeadlineExceeded, PoolUse{Limit: 4, Used: 4}, "within 1s (pool has 4, all in use)"},
-		{context.DeadlineExceeded, PoolUse{Limit: 4, Used: 3}, "within 1s (pool has 4, 3 in use)"},
-		{context.DeadlineExceeded, PoolUse{Used: 3}, "within 1s (3 in use, no limit)"},
-		{io.EOF, PoolUse{Limit: 4, Used: 4}, "no connection: EOF"},
-		{fmt.Errorf("%w: %w", context.DeadlineExceeded, pgtest.ServerError("FATAL", "57P03")), PoolUse{Limit: 4, Used: 4}, "no connection: "},
-		{fmt.Errorf("%w: postgres: another driver", store.ErrMisconfigured), PoolUse{}, "another driver: claim"},
+		{context.DeadlineExceeded, PoolUse{Limit: 4, Used: 4}, store.ErrBusy, "within 1s (pool has 4, all in use)"},
+		{context.DeadlineExceeded, PoolUse{Limit: 4, Used: 3}, store.ErrUnavailable, "within 1s (pool has 4, 3 in use)"},
+		{context.DeadlineExceeded, PoolUse{Used: 3}, store.ErrUnavailable, "within 1s (3 in use, no limit)"},
+		{context.Canceled, PoolUse{Limit: 4, Used: 4}, store.ErrBusy, ""},
+		{io.EOF, PoolUse{Limit: 4, Used: 4}, store.ErrUnavailable, "no connection: EOF"},
+		{pgtest.ServerError("FATAL", "53300"), PoolUse{}, store.ErrUnavailable, ""},
+		{pgtest.ServerError("FATAL", "28P01"), PoolUse{}, store.ErrMisconfigured, ""},
+		{fmt.Errorf("%w: %w", context.DeadlineExceeded, pgtest.ServerError("FATAL", "57P03")), PoolUse{Limit: 4, Used: 4}, store.ErrUnavailable, "no connection: "},
+		{fmt.Errorf("%w: postgres: another driver", store.ErrMisconfigured), PoolUse{}, store.ErrMisconfigured, "another driver: claim"},
 	} {
-		if got := failAcquire("claim", test.err, time.Second, test.use).Error(); !strings.Contains(got, test.want) {
-			t.Errorf("%q, want %q", got, test.want)
+		if got := failAcquire("claim", test.err, time.Second, test.use); !errors.Is(got, test.want) || !strings.Contains(got.Error(), test.says) {
+			t.Errorf("%v, want %v and %q", got, test.want, test.says)
 		}
 	}
 }
