@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,4 +130,18 @@ func (f *pgFixture) pgInsert(from string, given map[string]string) string {
 		values[i] = row[c]
 	}
 	return "INSERT INTO " + f.records() + " (" + strings.Join(columns, ", ") + ") SELECT " + strings.Join(values, ", ") + " FROM " + from
+}
+
+// manyCallers are enough for batches.
+const manyCallers = 64
+
+// pgTogether calls f from many goroutines at once.
+func pgTogether(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		wg.Go(func() { <-start; f(i) })
+	}
+	close(start)
+	wg.Wait()
 }
