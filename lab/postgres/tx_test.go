@@ -108,7 +108,7 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 	for name, spoil := range map[string]func(context.Context, pgx.Tx) error{
 		"a failed statement": func(ctx context.Context, tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, "SELECT 1/0")
-			if err == nil {
+			if nested, nestedErr := tx.Begin(ctx); err == nil || nestedErr == nil || nested != nil {
 				return errors.New("one divided by zero is something")
 			}
 			return nil
@@ -128,40 +128,27 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 		},
 		"a closed connection": func(ctx context.Context, tx pgx.Tx) error { return tx.Conn().Close(ctx) },
 	} {
-		r := labtest.Claimed(t, st)
-		tx := pgTx(t, st, r)
-		f.insert(t, tx, 1)
-		if err := spoil(t.Context(), tx); err != nil {
-			t.Fatalf("%s: %v", name, err)
+		for _, kept := range []bool{false, true} {
+			r := labtest.Claimed(t, st)
+			tx := pgTx(t, st, r)
+			f.insert(t, tx, 1)
+			if err := spoil(t.Context(), tx); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if kept {
+				labtest.Must(t, st.Discard(t.Context(), labtest.Completion(r, "409")))
+				labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
+			} else {
+				labtest.Want(t, name, labtest.Complete(t, st, r, "answer"), store.ErrNotApplied)
+				again := labtest.Rival(r)
+				labtest.Eventually(t, name+": the key can be claimed again", func() bool {
+					return pgMustNotFail(t, st, again).Outcome == store.Claimed
+				})
+				labtest.Must(t, st.Release(t.Context(), again.ID, again.Owner))
+			}
+			if n := f.effects(t); n != 0 {
+				t.Errorf("%s: %d effects are left", name, n)
+			}
 		}
-		err := labtest.Complete(t, st, r, "answer")
-		if !errors.Is(err, store.ErrNotApplied) {
-			t.Errorf("%s: complete answered %v, want ErrNotApplied", name, err)
-		}
-		if n := f.effects(t); n != 0 {
-			t.Errorf("%s: %d effects are left", name, n)
-		}
-		again := labtest.Rival(r)
-		labtest.Eventually(t, name+": the key can be claimed again", func() bool {
-			return pgMustNotFail(t, st, again).Outcome == store.Claimed
-		})
-		labtest.Must(t, st.Release(t.Context(), again.ID, again.Owner))
-	}
-
-	for _, fails := range []string{"SELECT 1/0", "SELECT pg_terminate_backend(pg_backend_pid())"} {
-		r := labtest.Claimed(t, st)
-		tx := pgTx(t, st, r)
-		f.insert(t, tx, 1)
-		if _, err := tx.Exec(t.Context(), fails); err == nil {
-			t.Fatalf("%s succeeded", fails)
-		}
-		if nested, err := tx.Begin(t.Context()); err == nil || nested != nil {
-			t.Errorf("a savepoint after %s: %v, %v", fails, nested, err)
-		}
-		labtest.Must(t, st.Discard(t.Context(), labtest.Completion(r, "409")))
-		if n := f.effects(t); n != 0 {
-			t.Errorf("%d effects are left of a kept failure", n)
-		}
-		labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 	}
 }
