@@ -97,7 +97,7 @@ func pgStatementOf(t *testing.T, f *pgFixture, call func(*reprisepg.Store) error
 	watch := &pgStatements{}
 	g := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString(), watch.option), f.Config)
 	labtest.Must(t, call(g.Leased(t)))
-	return watch.last(t)
+	return watch.find(t, "")
 }
 
 // pgTrace is a tracer that is called before each statement.
@@ -126,16 +126,6 @@ func (s *pgStatements) option(c *pgxpool.Config) {
 		defer s.mu.Unlock()
 		s.seen = append(s.seen, statement)
 	}).option(c)
-}
-
-func (s *pgStatements) last(t *testing.T) string {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.seen) == 0 {
-		t.Fatal("no statement was traced")
-	}
-	return s.seen[len(s.seen)-1]
 }
 
 func (s *pgStatements) count() int {

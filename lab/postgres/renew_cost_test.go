@@ -57,10 +57,10 @@ func TestPostgresRenewalsLookAtTheirOwnRecords(t *testing.T) {
 			labtest.Must(t, json.Unmarshal([]byte(text), &plans))
 			// A dozen nodes see each lease, and a scan of the whole table may be the cheapest for
 			// many of them.
-			if work := plans[0].Plan.work(); work > float64(4*records+20*leases) {
-				t.Errorf("a renewal of %d leases of %d, analyzed %t, works on %.0f rows:\n%s", leases, records, known, work, text)
-			} else {
-				t.Logf("a renewal of %d leases of %d, analyzed %t, works on %.0f rows", leases, records, known, work)
+			work := plans[0].Plan.work()
+			t.Logf("a renewal of %d leases of %d, analyzed %t, works on %.0f rows", leases, records, known, work)
+			if work > float64(4*records+20*leases) {
+				t.Error(text)
 			}
 		}
 	}
