@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,15 +24,12 @@ type client struct {
 	ids    []store.ID
 	owned  []held // the attempts that it began and may end
 	others *strangers
-
-	underway *underway // of all clients of the store
 }
 
 type held struct {
 	id    store.ID
 	owner store.Owner
 	print store.Fingerprint
-	keep  store.Policy // of its claim
 }
 
 // strangers are the attempts of all clients, so that one may act in the name of another.
@@ -60,9 +58,6 @@ func (c *client) run(ctx context.Context) {
 	for range cmp.Or(c.d.pace.calls, calls) {
 		c.once(ctx)
 		between := cmp.Or(c.d.pace.between, 4*time.Millisecond)
-		if c.d.pace.stalls && c.dice.IntN(100) < 15 {
-			between = 5 * time.Second
-		}
 		time.Sleep(c.upTo(between)) //nolint:forbidigo // clients take their time
 	}
 	for _, a := range c.owned { // so that no transaction is left open
@@ -73,37 +68,29 @@ func (c *client) run(ctx context.Context) {
 // once makes one call.
 func (c *client) once(ctx context.Context) {
 	roll := c.dice.IntN(100)
-	if c.d.exclusive && len(c.owned) > 0 && roll < 50 {
-		roll = 50 + c.dice.IntN(50)
-	}
 	if roll < 50 {
 		c.begin(ctx)
 		return
 	}
 	a, ok := c.others.pick(c.dice)
-	if mine := len(c.owned); mine > 0 && c.dice.IntN(100) < 75 || c.d.exclusive && mine > 0 {
+	if mine := len(c.owned); mine > 0 && c.dice.IntN(100) < 75 {
 		a, ok = c.owned[c.dice.IntN(mine)], true
-	} else if c.d.exclusive {
-		return
 	}
 	if !ok {
 		return
 	}
 	switch {
 	case roll < 65:
-		in := input{kind: complete, id: a.id, owner: a.owner, print: a.print, policy: c.policy(10, 60), payload: fmt.Sprintf("%d of %d", c.dice.Uint32(), c.number)}
-		if c.d.engines {
-			in.policy = a.keep // an engine was told when it claimed
-		}
-		c.call(ctx, in)
+		payload := fmt.Sprintf("%d of %d", c.dice.Uint32(), c.number)
+		c.call(ctx, input{kind: complete, id: a.id, owner: a.owner, print: a.print, policy: c.policy(10, 60), payload: payload})
 		c.forget(a)
-	case roll < 75 && c.dice.IntN(2) == 0 && !c.d.exclusive:
+	case roll < 75 && c.dice.IntN(2) == 0:
 		c.forget(a) // and so it lapses
-	case roll < 90 && !c.d.exclusive:
+	case roll < 90:
 		c.call(ctx, input{kind: renew, id: a.id, owner: a.owner, lease: c.between(5, 40)})
 	case roll >= 97:
 		out := c.call(ctx, input{kind: unknown, id: a.id, owner: a.owner})
-		if out.accepted || c.d.engines { // otherwise it is its owner's to say so again, or to release; an engine does
+		if out.accepted { // otherwise it is its owner's to say so again, or to release
 			c.forget(a)
 		}
 	default:
@@ -113,14 +100,11 @@ func (c *client) once(ctx context.Context) {
 }
 
 func (c *client) forget(a held) {
-	if c.dice.IntN(100) < 20 && !c.d.exclusive {
+	if c.dice.IntN(100) < 20 {
 		return // and so it says it again
 	}
-	for i := range c.owned {
-		if c.owned[i] == a {
-			c.owned = append(c.owned[:i], c.owned[i+1:]...)
-			return
-		}
+	if i := slices.Index(c.owned, a); i >= 0 {
+		c.owned = slices.Delete(c.owned, i, i+1)
 	}
 }
 
@@ -147,21 +131,15 @@ func (c *client) begin(ctx context.Context) {
 	if c.dice.IntN(100) < 30 {
 		in.attempts = 3
 	}
-	if c.d.engines {
-		in.lease, in.attempts, in.takeover = c.d.pace.lease, 0, true
-		if c.d.pace.stalls {
-			in.policy = c.policy(3000, 6000)
-		}
-	}
 	if n := len(c.owned); n > 0 && c.dice.IntN(100) < 25 {
 		a := c.owned[c.dice.IntN(n)]
 		in.id, in.owner, in.print = a.id, a.owner, a.print
 	}
-	if a, ok := c.others.pick(c.dice); ok && !c.d.exclusive && c.dice.IntN(100) < 5 {
+	if a, ok := c.others.pick(c.dice); ok && c.dice.IntN(100) < 5 {
 		in.id, in.owner, in.print = a.id, a.owner, a.print
 	}
 	out := c.call(ctx, in)
-	if a := (held{in.id, in.owner, in.print, in.policy}); out.unknown || out.outcome == store.Claimed {
+	if a := (held{in.id, in.owner, in.print}); out.unknown || out.outcome == store.Claimed {
 		c.owned = append(c.owned, a)
 		c.others.add(a)
 	}
@@ -186,7 +164,6 @@ func (c *client) newOwner() (o store.Owner) {
 // call makes a call, of which some are cancelled and some lose their result, and records
 // it.
 func (c *client) call(ctx context.Context, in input) output {
-	in.fleeting = c.d.engines
 	loses := c.dice.IntN(100) < 5
 	if c.dice.IntN(100) < 4 {
 		short, cancel := context.WithTimeout(ctx, time.Duration(c.dice.IntN(1500))*time.Microsecond)
@@ -194,26 +171,17 @@ func (c *client) call(ctx context.Context, in input) output {
 		ctx = short
 	}
 	from := c.now()
-	age := c.underway.begin(in, from)
 	out, err := c.ask(ctx, in)
 	out.at = window{from, c.now() + time.Microsecond}
-	c.underway.end(in, from)
-	switch {
-	case in.kind != claim || out.outcome == store.Claimed:
-	case out.outcome == store.InProgress, out.outcome == store.Mismatch:
-		out.at.from = age.own
-	case c.d.engines:
-		out.at.from = age.shared
-	}
 	out.tick, out.late = c.d.clock.tick, c.d.clock.late
 	switch {
 	case err == nil && !loses:
 	case err == nil: // it took place, and its result is lost
 		out = output{at: out.at, tick: out.tick, late: out.late, unknown: true}
-	case (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrBusy)) && !c.d.engines:
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
 		c.add(c.number, in, output{at: out.at, refused: err.Error()})
 		return output{}
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
+	case errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
 		out = output{at: window{from, never}, tick: out.tick, late: out.late, unknown: true}
 	case errors.Is(err, store.ErrNotApplied):
 		out.accepted = false

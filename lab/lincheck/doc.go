@@ -24,20 +24,7 @@
 // A lease that ends 2 ms early on PostgreSQL is found, and one that ends 4 ms early on
 // Redis.
 //
-// Engines renew in the background. Their histories with leases of a second run in a
-// bubble of synctest over the memory store, and have the renewals in them.
-//
-// # Weaker properties
-//
-// Three kinds of results may be slightly stale. They never cause a second run, and a
-// retry gets the current state:
-//
-//   - An engine answers duplicates that come while a claim is on its way with the result
-//     of that claim, which may be as old as the claim.
-//   - An engine answers duplicates of an attempt in its process from memory until its
-//     completion or release is answered, which other processes may have seen before.
-//   - A claim on PostgreSQL that finds a lapsed record locked answers
-//     that an attempt is in progress, though the write under way may be its end.
+// # Calls that are executed twice
 //
 // A claim whose result takes longer than its lease may be executed twice: Redis asks
 // again, and PostgreSQL sets the lease again. Both executions are in the history.

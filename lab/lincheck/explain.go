@@ -27,43 +27,27 @@ func model() porcupine.Model {
 // step returns every record that an operation may leave behind, given its result: none
 // says that the store must not have returned this result.
 func step(state, call, answered any) []any {
-	before, in, out := state.(record), call.(input), answered.(output)
-	if out.refused != "" {
-		return []any{before}
+	r, in, out := state.(record), call.(input), answered.(output)
+	switch {
+	case out.refused != "", out.renewal == store.RenewBusy && r.mayBeBusy(in):
+		return []any{r}
+	case out.renewal == store.RenewBusy:
+		return nil
 	}
 	var after []any
-	for _, r := range before.elsewhere() {
-		if out.renewal == store.RenewBusy {
-			if r.mayBeBusy(in) {
-				after = append(after, r)
-			}
-			continue
-		}
-		if out.unknown { // it did not take place
-			idle := r
-			idle.fleeting = r.fleeting || in.fleeting && r.runs() && r.owner == in.owner
-			after = append(after, idle)
-		}
-		at := out.at
-		if stranger := r.owner != in.owner; stranger && out.began != (window{}) {
-			at.to = min(at.to, out.began.to)
-		}
-		for _, lapsed := range r.lease.passed(at) {
-			for _, expired := range r.shown(out.tick).passed(at) {
-				after = append(after, r.seen(lapsed, expired).explain(in, out, lapsed)...)
-			}
+	if out.unknown { // it did not take place
+		after = append(after, r)
+	}
+	at := out.at
+	if stranger := r.owner != in.owner; stranger && out.began != (window{}) {
+		at.to = min(at.to, out.began.to)
+	}
+	for _, lapsed := range r.lease.passed(at) {
+		for _, expired := range r.shown(out.tick).passed(at) {
+			after = append(after, r.seen(lapsed, expired).explain(in, out, lapsed)...)
 		}
 	}
 	return after
-}
-
-// elsewhere returns the record and, for an attempt that no caller knows of, the record
-// after the engine has ended it.
-func (r record) elsewhere() []record {
-	if r.fleeting {
-		return []record{r, r.none()}
-	}
-	return []record{r}
 }
 
 // explain returns the records that an operation on a record that is seen may leave
@@ -82,17 +66,9 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 		}
 	}
 	next, want := r.apply(in, now, lapsed)
-	next.fleeting = next.fleeting && next.runs()
-	if in.fleeting && own && r.runs() && !next.runs() {
-		next.ended, next.answered = r.print, out.at.to
-	}
 	if out.unknown {
-		next.fleeting = next.runs() && in.fleeting
 		next.blind = next.blind || in.kind == claim
 		return []any{next}
-	}
-	if r.mayAnswer(in, out) {
-		return []any{r}
 	}
 	if want != out.answer {
 		return nil
@@ -113,16 +89,6 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 // would let the other leases of the batch lapse. The record of another owner is never
 // busy.
 func (r record) mayBeBusy(in input) bool { return !r.held || r.owner == in.owner }
-
-// mayAnswer says where a store may return another result than the model, if it changes no
-// record.
-func (r record) mayAnswer(in input, out output) bool {
-	if in.fleeting && in.kind == claim && out.at.from < r.answered {
-		// The process of the attempt waits for the result to its end, which others have seen.
-		return out.outcome == store.InProgress && in.print == r.ended || out.outcome == store.Mismatch && in.print != r.ended
-	}
-	return false
-}
 
 // claimed returns the records that a granted claim may leave: the store decides its
 // fence, and whether it renews the lapsed lease of a claim's own owner.

@@ -21,8 +21,6 @@ import (
 // deployment is a store as a service has it: several processes over one set of records.
 type deployment struct {
 	stores    []store.Store // one a process
-	exclusive bool          // an attempt is one client's, which ends it before it begins another
-	engines   bool          // the engine renews, and releases claims whose handler may not run
 	repeats   bool          // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm a claim
 	asksAgain bool          // a claim whose result came when most of its lease was over is repeated
 	clock     clock
@@ -30,14 +28,12 @@ type deployment struct {
 }
 
 // pace is how fast the clients of a deployment are, and how long leases and validities
-// last. The zero value is that of a store.
+// last. The zero value is that of most stores.
 type pace struct {
-	lease   time.Duration // of an engine
 	calls   int           // of each client
 	between time.Duration // two calls, at most
-	stalls  bool          // some clients sleep for seconds while they hold claims
 	unit    time.Duration // leases and validities are multiples of it; zero: they are milliseconds and parts of them
-	ids     int           // zero: those of a store
+	ids     int
 }
 
 // executesTwice reports whether a store may have executed a claim twice before it
@@ -46,7 +42,7 @@ func (d *deployment) executesTwice(in input, out output) bool {
 	if in.kind != claim || d.repeats {
 		return in.kind == claim
 	}
-	return !d.engines && d.asksAgain && out.at.to-out.at.from > in.lease/10*9
+	return d.asksAgain && out.at.to-out.at.from > in.lease/10*9
 }
 
 // The size of one history.
@@ -80,23 +76,14 @@ func history(t *testing.T, d *deployment, seed uint64) *recorder {
 	}
 	var group sync.WaitGroup
 	others := &strangers{}
-	onTheirWay := map[store.Store]*underway{}
-	for _, st := range d.stores {
-		onTheirWay[st] = newUnderway(d)
-	}
 	for n := range clients {
 		c := &client{
 			recorder: h, number: n, store: d.stores[n%len(d.stores)], dice: rand.New(rand.NewPCG(seed, uint64(n)+1)),
-			d: d, ids: names, others: others, underway: onTheirWay[d.stores[n%len(d.stores)]],
+			d: d, ids: names, others: others,
 		}
 		group.Go(func() { c.run(t.Context()) })
 	}
 	group.Wait()
-	for _, store := range d.stores {
-		if e, ok := store.(interface{ complement(h *recorder) }); ok {
-			e.complement(h)
-		}
-	}
 	h.settle(d)
 	return h
 }

@@ -29,7 +29,6 @@ type input struct {
 	takeover bool
 	attempts int // MaxAttempts
 	payload  string
-	fleeting bool // an attempt of which its client does not know is ended for it
 }
 
 // answer is the result that the model expects of a call.
@@ -51,15 +50,9 @@ type record struct {
 	fence, highest  uint64 // of this attempt, 0 if its result was lost; of any before
 	blind           bool   // the result of a claim was lost, whose fence may be higher
 	policy          store.Policy
-	lease, valid    window            // their ends; once completed, the lease is the retention of the payload
-	ended           store.Fingerprint // of the attempt that was ended last
-	answered        time.Duration     // when its end was answered, at the latest
+	lease, valid    window // their ends; once completed, the lease is the retention of the payload
 	payload         string
-	fleeting        bool // its client does not know of it, so that it may end at any time
 }
-
-// runs reports whether the owner of the record may still end it.
-func (r record) runs() bool { return r.held && !r.completed && r.sayer.IsZero() }
 
 // shown returns until when the record is there: for an attempt, up to a tick after both
 // its lease and its validity have ended.

@@ -133,19 +133,10 @@ func TestStoreWithoutFlawIsLinearizable(t *testing.T) {
 // history meets the flaw.
 func found(t *testing.T, d *deployment) {
 	t.Helper()
-	foundInRuns(t, func(t *testing.T, seed uint64) *recorder {
-		t.Helper()
-		return history(t, d, seed)
-	})
-}
-
-// foundInRuns is found for anything that has histories.
-func foundInRuns(t *testing.T, run func(*testing.T, uint64) *recorder) {
-	t.Helper()
 	const tries = 50 // and for a minute, since a busy machine meets the flaw less often
 	until := time.Now().Add(time.Minute)
 	for seed := uint64(0); seed < tries || time.Now().Before(until); seed++ {
-		if !run(t, seed).check(t, seed) {
+		if !history(t, d, seed).check(t, seed) {
 			t.Logf("found by history %d", seed+1)
 			return
 		}
