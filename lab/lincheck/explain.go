@@ -1,8 +1,6 @@
 package lincheck
 
 import (
-	"fmt"
-
 	"github.com/anishathalye/porcupine"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -10,17 +8,7 @@ import (
 
 // model returns the model of one ID.
 func model() porcupine.Model {
-	m := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{record{}} },
-		Step: step,
-		DescribeOperation: func(call, answer any) string {
-			in, out := call.(input), answer.(output)
-			return fmt.Sprintf("%s by %x: %s", in.kind, in.owner[:2], out)
-		},
-		DescribeState: func(state any) string {
-			return fmt.Sprintf("%+v", state)
-		},
-	}
+	m := porcupine.NondeterministicModel{Init: func() []any { return []any{record{}} }, Step: step}
 	return m.ToModel()
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -103,12 +102,7 @@ func (h *recorder) check(tb testing.TB, seed uint64) (explained bool) {
 			h.endless++
 			tb.Logf("seed %d: the checker did not come to an end for %d operations", seed, len(operations))
 		default:
-			name := "" // a picture of the history, where a person asked for it
-			if dir := os.Getenv("REPRISE_HISTORIES"); dir != "" {
-				name = fmt.Sprintf("%s/%s-%d.html", dir, strings.NewReplacer("/", "-", "=", "-").Replace(tb.Name()), seed)
-				_ = porcupine.VisualizePath(model(), info, name)
-			}
-			tb.Logf("seed %d: no order explains the %d operations on %v %s\n%s", seed, len(operations), id, name, unexplained(operations, info))
+			tb.Logf("seed %d: no order explains the %d operations on %v\n%s", seed, len(operations), id, unexplained(operations, info))
 			return false
 		}
 	}

@@ -28,9 +28,18 @@ func TestMemoryIsLinearizable(t *testing.T) {
 	checked(t, &deployment{stores: []store.Store{memstore.New()}, clock: memoryClock}, everything...)
 }
 
-// begins returns the function that begins the transaction of a handler by tx.
-func begins[T any](tx func(context.Context) (T, error)) func(context.Context) error {
-	return func(ctx context.Context) error { _, err := tx(ctx); return err }
+// twoProcesses are stores that open opens. Where inTx is true, their completions are those
+// of transactions of handlers, which tx begins.
+func twoProcesses[T any](inTx bool, tx func(context.Context) (T, error), open func() labtest.TransactorStore) (stores []store.Store) {
+	for range 2 {
+		st := open()
+		if !inTx {
+			stores = append(stores, st)
+			continue
+		}
+		stores = append(stores, &completesInTx{st, func(ctx context.Context) error { _, err := tx(ctx); return err }})
+	}
+	return stores
 }
 
 // sqliteDeployment is two processes over a new file.
@@ -39,15 +48,10 @@ func sqliteDeployment(tb testing.TB, inTx bool) *deployment {
 	file := sqlitefile.New(tb)
 	// A call takes some milliseconds under the race detector: with the leases of the others
 	// hardly an attempt would be completed before it lapses.
-	d := &deployment{clock: sqlClock, pace: pace{unit: 2 * time.Millisecond, calls: 60}}
-	for range 2 {
-		var st store.Store = sqlitefile.Store(tb, file)
-		if inTx {
-			st = &completesInTx{sqlitefile.Store(tb, file), begins(reprisesqlite.Tx)}
-		}
-		d.stores = append(d.stores, st)
+	return &deployment{
+		stores: twoProcesses(inTx, reprisesqlite.Tx, func() labtest.TransactorStore { return sqlitefile.Store(tb, file) }),
+		clock:  sqlClock, pace: pace{unit: 2 * time.Millisecond, calls: 60},
 	}
-	return d
 }
 
 func TestSQLiteIsLinearizable(t *testing.T) {
@@ -65,15 +69,8 @@ func TestSQLiteIsLinearizable(t *testing.T) {
 func mysqlDeployment(tb testing.TB, inTx bool, params string) *deployment {
 	tb.Helper()
 	raw := mysqlserver.New(tb, servers.SharedMariaDB(tb)) + params
-	d := &deployment{clock: sqlClock}
-	for range 2 {
-		var st store.Store = mysqlserver.Store(tb, raw)
-		if inTx {
-			st = &completesInTx{mysqlserver.Store(tb, raw), begins(reprisemysql.Tx)}
-		}
-		d.stores = append(d.stores, st)
-	}
-	return d
+	open := func() labtest.TransactorStore { return mysqlserver.Store(tb, raw) }
+	return &deployment{stores: twoProcesses(inTx, reprisemysql.Tx, open), clock: sqlClock}
 }
 
 // TestMySQLIsLinearizable: whatever the isolation level of a session is.
@@ -185,35 +182,23 @@ func pgDeployment(tb testing.TB, server *servers.PostgresServer, url string, c r
 // pgProcesses is pgDeployment over the schema of c.
 func pgProcesses(tb testing.TB, url string, c reprisepg.Config, inTx bool, options ...labtest.PoolOption) *deployment {
 	tb.Helper()
-	d := &deployment{clock: sqlClock}
-	for range 2 {
+	open := func() labtest.TransactorStore {
 		f := &labtest.Postgres{Pool: labtest.NewPool(tb, url, append(options, labtest.MaxConns(clients+4))...), Config: c}
-		var st store.Store = f.Leased(tb)
-		if inTx {
-			st = &completesInTx{f.Leased(tb), begins(reprisepg.Tx)}
-		}
-		d.stores = append(d.stores, st)
+		return f.Leased(tb)
 	}
-	return d
+	return &deployment{stores: twoProcesses(inTx, reprisepg.Tx, open), clock: sqlClock}
 }
 
 // sqlDeployment is pgDeployment over database/sql.
 func sqlDeployment(tb testing.TB, server *servers.PostgresServer, inTx bool) *deployment {
 	tb.Helper()
 	c := reprisepg.Config{Schema: labtest.SetupPostgres(tb, server).Config.Schema}
-	d := &deployment{clock: sqlClock}
-	for range 2 {
-		leased, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4)), c)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		var st store.Store = leased
-		if inTx {
-			st = &completesInTx{leased, begins(reprisepg.SQLTx)}
-		}
-		d.stores = append(d.stores, st)
+	open := func() labtest.TransactorStore {
+		st, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4)), c)
+		labtest.Must(tb, err)
+		return st
 	}
-	return d
+	return &deployment{stores: twoProcesses(inTx, reprisepg.SQLTx, open), clock: sqlClock}
 }
 
 // completesInTx is a store whose completions are those of a handler's transaction.

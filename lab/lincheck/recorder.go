@@ -21,18 +21,15 @@ type recorder struct {
 }
 
 // now reads the machine's clock, which is that of the servers too, in microseconds.
-func (h *recorder) now() time.Duration { return h.at(time.Now()) }
-
-func (h *recorder) at(t time.Time) time.Duration {
-	return time.Duration(t.UnixMicro()-h.start.UnixMicro()) * time.Microsecond
+func (h *recorder) now() time.Duration {
+	return time.Duration(time.Now().UnixMicro()-h.start.UnixMicro()) * time.Microsecond
 }
 
 func (h *recorder) add(client int, in input, out output) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ends := out.at.to
 	h.byID[in.id] = append(h.byID[in.id], porcupine.Operation{
-		ClientId: client, Input: in, Call: int64(out.at.from), Output: out, Return: int64(ends),
+		ClientId: client, Input: in, Call: int64(out.at.from), Output: out, Return: int64(out.at.to),
 	})
 	switch {
 	case out.refused != "":
