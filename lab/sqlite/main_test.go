@@ -6,7 +6,4 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
-func TestMain(m *testing.M) {
-	labtest.Child(child)
-	labtest.Main(m)
-}
+func TestMain(m *testing.M) { labtest.Main(m) }

@@ -57,9 +57,9 @@ func (h *SQLHandlers) begin(t *testing.T, st *TxStore, r store.ClaimRequest, sta
 }
 
 // count returns the number that a query of the database selects.
-func (h *SQLHandlers) count(tb testing.TB, query string, args ...any) (n int) {
+func (h *SQLHandlers) count(tb testing.TB, query string) (n int) {
 	tb.Helper()
-	if err := h.DB.QueryRowContext(tb.Context(), query, args...).Scan(&n); err != nil {
+	if err := h.DB.QueryRowContext(tb.Context(), query).Scan(&n); err != nil {
 		tb.Fatalf("%s: %v", query, err)
 	}
 	return n
