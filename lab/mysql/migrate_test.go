@@ -5,9 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"log/slog"
-	"net"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,63 +79,37 @@ func TestTableOfAnotherProgramIsRefused(t *testing.T) {
 	schema(t).Foreign(t)
 }
 
-// cutStatement cuts a connection at the nth statement of the process: before it is sent,
-// or once it was executed.
-type cutStatement struct {
-	*net.TCPConn
-
-	left  *atomic.Int64
-	after bool
-	cut   atomic.Bool
-}
-
-func (c *cutStatement) Write(p []byte) (int, error) {
-	const header, query = 4, 3
-	if len(p) > header && p[header] == query && c.left.Add(-1) == 0 {
-		c.cut.Store(true)
-		if !c.after {
-			_ = c.TCPConn.Close()
-		}
-	}
-	return c.TCPConn.Write(p)
-}
-
-func (c *cutStatement) Read(p []byte) (int, error) {
-	n, err := c.TCPConn.Read(p)
-	if c.cut.Load() {
-		_ = c.TCPConn.Close()
-		return 0, net.ErrClosed
-	}
-	return n, err
-}
-
 // TestMigrationIsCompleted: whichever statement was the last of a process that died, the
 // next one does the rest, of two steps.
 func TestMigrationIsCompleted(t *testing.T) {
 	t.Parallel()
 	raw := bareDatabase(t)
-	next := func(db *sql.DB, c reprisemysql.Config) (st *reprisemysql.Store, migrate func(context.Context) error) {
-		st = newStore(t, db, c)
+	proxy := servers.StartProxy(t, servers.SharedMariaDB(t).Addr())
+	next := func(raw string, c reprisemysql.Config) (st *reprisemysql.Store, migrate func(context.Context) error) {
+		st = newStore(t, mysqlserver.Pool(t, raw, 0), c)
 		return st, schematest.NextRelease(st,
 			"ALTER TABLE {records} ADD COLUMN later INT NOT NULL DEFAULT 7, ADD COLUMN second INT NOT NULL DEFAULT 8",
 			"CREATE INDEX later ON {records} (later)", "ALTER TABLE {records} DROP COLUMN second")
 	}
 	failed := 0
-	for _, after := range []bool{false, true} {
-		for n, reached := int64(1), true; reached; n++ {
-			c := reprisemysql.Config{Table: fmt.Sprintf("records_%t_%d", after, n)}
-			var left atomic.Int64
-			left.Store(n)
-			_, migrate := next(wrapped(t, raw, true, func(conn *net.TCPConn) net.Conn {
-				return &cutStatement{TCPConn: conn, left: &left, after: after}
-			}), c)
+	for _, action := range []servers.Action{servers.LoseRequest, servers.LoseReply} {
+		for n, reached := 1, true; reached; n++ {
+			c := reprisemysql.Config{Table: fmt.Sprintf("records_%d_%d", action, n)}
+			proxy.Heal(t)
+			cut := proxy.On("\x00\x00\x03", append(slices.Repeat([]servers.Action{servers.Pass}, n-1), action)...) // a query
+			_, migrate := next(proxy.URL(raw), c)
 			if err := migrate(t.Context()); err != nil {
 				failed++
+				<-cut
 			}
-			reached = left.Load() <= 0
-			st, migrate := next(mysqlserver.Pool(t, raw, 0), c)
+			select {
+			case <-cut:
+			default:
+				reached = false
+			}
+			st, migrate := next(raw, c)
 			if err := migrate(t.Context()); err != nil {
-				t.Fatalf("after a cut at statement %d, after it: %t: %v", n, after, err)
+				t.Fatalf("after a cut at statement %d, action %d: %v", n, action, err)
 			}
 			schematest.WantFinding(t, "completed", st, 0, "")
 			if n := count(t, raw, "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? AND column_name IN ('later', 'second')", c.Table); n != 1 {
