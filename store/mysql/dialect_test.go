@@ -40,19 +40,14 @@ func TestErrorsOfTheServerAreClassified(t *testing.T) {
 	}
 }
 
-func TestConfigNamesTheInvalidField(t *testing.T) {
+func TestInvalidConfigIsRefused(t *testing.T) {
 	t.Parallel()
-	for field, c := range map[string]Config{
-		"Config.Table":      {Table: "a`b"},
-		"Config.TxTimeout":  {TxTimeout: 1},
-		"Config.PurgeEvery": {PurgeEvery: 1},
+	for want, c := range map[string]Config{
+		"Config.Table": {Table: "a`b"}, "Config.TxTimeout": {TxTimeout: 1}, "Config.PurgeEvery": {PurgeEvery: 1}, "*sql.DB is nil": {},
 	} {
-		if _, err := New(nil, c); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), field) {
-			t.Errorf("%+v: %v, want ErrInvalid with %s", c, err, field)
+		if _, err := New(nil, c); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want ErrInvalid with %s", err, want)
 		}
-	}
-	if _, err := New(nil, Config{}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("without a pool: %v, want ErrInvalid", err)
 	}
 }
 
