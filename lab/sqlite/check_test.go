@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -89,41 +88,4 @@ func (d driver) migrate(tb testing.TB, url string) {
 	labtest.Must(tb, err)
 	defer db.Close()
 	labtest.Must(tb, reprisesqlite.Migrate(tb.Context(), db, reprisesqlite.Config{}))
-}
-
-// TestTableMayHaveFurtherColumns: those of a later release, which have a default. This
-// release leaves them as they are, and raises the revision with each write.
-func TestTableMayHaveFurtherColumns(t *testing.T) {
-	t.Parallel()
-	d := drivers[0]
-	file := d.newFile(t)
-	d.exec(t, file, "ALTER TABLE reprise_records ADD COLUMN later INTEGER NOT NULL DEFAULT 0")
-	st := d.store(t, file)
-	last := 0
-	written := func(what string, r store.ClaimRequest, later int) {
-		t.Helper()
-		var got, revision int
-		err := d.open(t, file).QueryRowContext(t.Context(), "SELECT later, revision FROM reprise_records WHERE id = ?", r.ID[:]).Scan(&got, &revision)
-		if err != nil || got != later || revision <= last {
-			t.Errorf("%s: the column is %d and the revision %d, %v; want %d and more than %d", what, got, revision, err, later, last)
-		}
-		last = revision
-	}
-	r := labtest.NewClaim()
-	r.Lease = store.MinDuration
-	labtest.WantClaim(t, st, r, store.Claimed)
-	written("claimed", r, 0)
-	d.exec(t, file, "UPDATE reprise_records SET later = revision")
-	next := r
-	next.Owner, next.Lease = store.NewOwner(), time.Minute
-	for {
-		got, err := st.Claim(t.Context(), next)
-		labtest.Must(t, err)
-		if got.Outcome == store.Claimed {
-			break
-		}
-	}
-	written("taken over", next, 1)
-	labtest.Must(t, st.Complete(t.Context(), labtest.Completion(next, "answer")))
-	written("completed", next, 1)
 }

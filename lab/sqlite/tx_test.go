@@ -5,9 +5,6 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -31,20 +28,6 @@ func (d driver) handlers(t *testing.T, conns int, c reprisesqlite.Config) *labte
 	st, err := reprisesqlite.New(db, c)
 	labtest.Must(t, err)
 	return &labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
-}
-
-func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
-	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) {
-		d.handlers(t, 0, reprisesqlite.Config{}).EndsAreFoundOut(t, []string{"COMMIT"}, []string{"ROLLBACK"}, []string{"COMMIT", "BEGIN", labtest.Second}, []string{"ROLLBACK", "BEGIN", labtest.Second})
-	})
-}
-
-func TestHabitsDoNoHarm(t *testing.T) {
-	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) {
-		d.handlers(t, 0, reprisesqlite.Config{}).HabitsDoNoHarm(t, reprisesqlite.ErrTxManaged)
-	})
 }
 
 // endless is a query without an end.
@@ -282,49 +265,5 @@ func TestDriverPanicsLeaveNothing(t *testing.T) {
 		labtest.Must(t, err)
 		h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
 		h.PanicsLeaveNothing(t, panicking)
-	})
-}
-
-// prepares is a connector of a driver that has to prepare every statement with
-// parameters, as github.com/ncruces/go-sqlite3 does.
-type prepares struct {
-	open func() (sqldriver.Conn, error)
-}
-
-func (p prepares) Connect(context.Context) (sqldriver.Conn, error) {
-	conn, err := p.open()
-	if err != nil {
-		return nil, err
-	}
-	return preparing{conn, conn.(sqldriver.ConnPrepareContext)}, nil //nolint:forcetypeassert // both drivers have it
-}
-
-func (p prepares) Driver() sqldriver.Driver { return nil }
-
-type preparing struct {
-	sqldriver.Conn
-	sqldriver.ConnPrepareContext
-}
-
-// TestFileIsClosedWithItsPool over a driver that prepares each statement: SQLite keeps a
-// file open as long as a statement of it is.
-func TestFileIsClosedWithItsPool(t *testing.T) {
-	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) {
-		underlying := d.open(t, filepath.Join(t.TempDir(), "other.db")).Driver()
-		file := filepath.Join(t.TempDir(), "records.db")
-		db := sql.OpenDB(prepares{func() (sqldriver.Conn, error) { return underlying.Open("file:" + file + d.settings) }})
-		labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}))
-		labtest.Exec(t, db, "CREATE TABLE effects (name TEXT NOT NULL)")
-		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-		labtest.Must(t, err)
-		a := begin(t, labtest.NewTxStore(st), labtest.NewClaim())
-		a.Effect(t)
-		labtest.Must(t, a.End(t))
-		labtest.WantClaim(t, st, labtest.Rival(a.ClaimRequest), store.Completed)
-		labtest.Must(t, db.Close())
-		if _, err := os.Stat(file + "-wal"); !errors.Is(err, fs.ErrNotExist) { // the last connection deletes it
-			t.Errorf("the log of the file: %v, want none", err)
-		}
 	})
 }

@@ -176,9 +176,19 @@ func (s *Schema) Rollout(t *testing.T, tx func(context.Context) (*sql.Tx, error)
 	}
 	during("operations of this release on the newer table", func() error { return migrate(t.Context()) })
 
+	// A write leaves a column as it is that its release does not know.
+	r := labtest.NewClaim()
+	r.Label = "known"
+	labtest.WantClaim(t, old, r, store.Claimed)
+	labtest.Exec(t, db, "UPDATE reprise_records SET later = 8 WHERE label = 'known'")
+	labtest.Must(t, old.Complete(t.Context(), labtest.Completion(r, "answer")))
+	var later int
+	if err := db.QueryRowContext(t.Context(), "SELECT later FROM reprise_records WHERE label = 'known'").Scan(&later); err != nil || later != 8 {
+		t.Errorf("the new column of a record is %d, %v; want 8", later, err)
+	}
+
 	WantFinding(t, "the next release", next, 0, "")
 	labtest.Must(t, life(t.Context(), next))
-	var later int
 	if err := db.QueryRowContext(t.Context(), "SELECT MIN(later) FROM reprise_records").Scan(&later); err != nil || later != 7 {
 		t.Errorf("the new column is %d, %v", later, err)
 	}
