@@ -122,25 +122,6 @@ func (p *pair) semiSync(t *testing.T, timeout int) {
 // over with every claim and response that was acknowledged.
 func TestSemiSyncPromotionLosesNothing(t *testing.T) {
 	t.Parallel()
-	moves(t, func(t *testing.T, p *pair) {
-		p.link.Set(t, servers.Swallow) // and discard the bytes in flight
-		p.primary.Kill(t)
-	})
-}
-
-// TestDemotedPrimaryIsLeft: a switchover under load, after which the clients' connections
-// to the old primary are still open.
-func TestDemotedPrimaryIsLeft(t *testing.T) {
-	t.Parallel()
-	moves(t, func(t *testing.T, p *pair) {
-		mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
-		labtest.Eventually(t, "the replica has it", func() bool { return p.position(t, p.replica) == p.position(t, p.primary) })
-	})
-}
-
-// moves has the replica of a pair take over under load, once its primary ends.
-func moves(t *testing.T, ends func(*testing.T, *pair)) {
-	t.Helper()
 	for name, transactional := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +131,8 @@ func moves(t *testing.T, ends func(*testing.T, *pair)) {
 			l := newLoad(t, transactional, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
 			stop := l.Start()
 			l.Await()
-			ends(t, p)
+			p.link.Set(t, servers.Swallow) // and discard the bytes in flight
+			p.primary.Kill(t)
 			p.promote(t)
 			stop()
 			l.Judge(mysqlserver.Pool(t, p.onPromoted(), 1))

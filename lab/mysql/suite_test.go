@@ -13,12 +13,13 @@ import (
 )
 
 // sessions are parameters of a URL that the store must not depend on: the count of rows
-// that a change finds, prepared statements, isolation levels, time zones and sql_mode.
+// that a change finds, prepared statements, isolation levels, time zones, sql_mode and
+// character sets.
 var sessions = []struct{ name, params string }{
 	{"default", ""},
 	{"serializable", "?tx_isolation='SERIALIZABLE'&sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES'&time_zone='%2B05:30'&sql_safe_updates=1"},
 	{"prepared", "?interpolateParams=false&clientFoundRows=true"},
-	{"repeatable-read", "?tx_isolation='REPEATABLE-READ'&sql_mode=''&time_zone='-08:00'"},
+	{"repeatable-read", "?tx_isolation='REPEATABLE-READ'&sql_mode=''&time_zone='-08:00'&charset=latin1"},
 }
 
 // onSessions runs a test on every kind of session, and with -short on the default and the
