@@ -4,11 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/url"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,53 +16,6 @@ import (
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 )
-
-// mortal is a connection that is cut after some bytes of both directions: within a
-// request, of which the server gets the beginning, or within a reply.
-type mortal struct {
-	*net.TCPConn
-
-	left atomic.Int64
-	cuts *atomic.Int64
-}
-
-// longestLife bounds the bytes of a connection: an attempt takes some thousand.
-const longestLife = 20_000
-
-func (c *mortal) Read(p []byte) (int, error) {
-	n, err := c.TCPConn.Read(p[:c.allowed(len(p))])
-	return n, c.spend(n, err)
-}
-
-func (c *mortal) Write(p []byte) (int, error) {
-	n, err := c.TCPConn.Write(p[:c.allowed(len(p))])
-	if err = c.spend(n, err); err == nil && n < len(p) {
-		err = io.ErrShortWrite
-	}
-	return n, err
-}
-
-func (c *mortal) allowed(n int) int64 { return min(int64(n), max(0, c.left.Load())) }
-
-// spend cuts the connection after its last byte.
-func (c *mortal) spend(n int, err error) error {
-	if left := c.left.Add(int64(-n)); left <= 0 && left+int64(n) > 0 {
-		c.cuts.Add(1)
-		_ = c.SetLinger(0) // at once, with the bytes in flight
-		_ = c.TCPConn.Close()
-	}
-	return err
-}
-
-// mortals opens a database over mortal connections.
-func mortals(t *testing.T, raw string, cuts *atomic.Int64, interpolate bool) *sql.DB {
-	t.Helper()
-	return wrapped(t, raw, interpolate, func(conn *net.TCPConn) net.Conn {
-		m := &mortal{TCPConn: conn, cuts: cuts}
-		m.left.Store(1 + rand.Int64N(longestLife))
-		return m
-	})
-}
 
 // wrapped opens a database over connections that a test has changed.
 func wrapped(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPConn) net.Conn) *sql.DB {
@@ -97,27 +48,27 @@ func connector(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPCon
 	return connector
 }
 
-// TestConnectionsCutAnywhereDoNothingTwice: under load, at random bytes.
+// TestConnectionsCutAnywhereDoNothingTwice: under load, within requests and replies.
 func TestConnectionsCutAnywhereDoNothingTwice(t *testing.T) {
 	t.Parallel()
-	enough := int64(2000)
-	if testing.Short() {
-		enough = 100
-	}
 	for name, transactional := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := servers.StartMariaDB(t, "max-connect-errors=1000000") // a greeting that is cut is one
 			raw := withEffects(t, server)
-			var cuts atomic.Int64
-			l := newLoad(t, transactional, mortals(t, raw, &cuts, true), mortals(t, raw, &cuts, false))
+			proxy := servers.StartProxy(t, server.Addr())
+			l := newLoad(t, transactional, mysqlserver.Pool(t, proxy.URL(raw), 8), mysqlserver.Pool(t, proxy.URL(raw)+"?interpolateParams=false", 8))
 			stop := l.Start()
-			for cuts.Load() < enough && !t.Failed() {
-				time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls
+			for range labtest.Times(500, 40) {
+				time.Sleep(rand.N(200 * time.Millisecond)) //nolint:forbidigo // connections live for a while
+				proxy.Throttle(400 + rand.IntN(4000))      // it passes on parts of requests and replies
+				time.Sleep(rand.N(100 * time.Millisecond)) //nolint:forbidigo // likewise
+				proxy.Reset()
+				proxy.Throttle(0)
 			}
+			proxy.Heal(t)
 			stop()
 			l.Judge(mysqlserver.Pool(t, raw, 1))
-			t.Logf("%d connections cut", cuts.Load())
 		})
 	}
 }
