@@ -28,7 +28,9 @@ func withEffects(tb testing.TB, s *servers.MariaDBServer) string {
 // count returns the number that a query selects.
 func count(tb testing.TB, raw, query string, args ...any) (n int) {
 	tb.Helper()
-	if err := mysqlserver.Pool(tb, raw, 1).QueryRowContext(tb.Context(), query, args...).Scan(&n); err != nil {
+	db := mysqlserver.Pool(tb, raw, 1)
+	defer db.Close() // it may be one of many polls
+	if err := db.QueryRowContext(tb.Context(), query, args...).Scan(&n); err != nil {
 		tb.Fatalf("%s: %v", query, err)
 	}
 	return n
