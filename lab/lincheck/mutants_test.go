@@ -16,7 +16,7 @@ type flaw string
 var flaws = []flaw{
 	"unfenced complete", "state-only complete", "unfenced release", "renew by anyone", "takeover ignoring the fingerprint",
 	"lease early", "takeover of completed", "takeover of at-most-once", "replayed beyond the retention",
-	"unknown keeps its owner", "unknown of a stranger", "lapsed attempt in progress",
+	"unknown keeps its owner", "unknown of a stranger", "lapsed attempt in progress", "forgotten early", "remaining too long",
 }
 
 // mutant is a small store, right unless it has a flaw: the model with a clock and a lock.
@@ -56,6 +56,8 @@ func (m *mutant) do(in input) (record, answer, time.Duration) {
 		r.policy.AtMostOnce = false
 	case m.flaw == "replayed beyond the retention" && r.completed:
 		lapsed = false
+	case m.flaw == "forgotten early" && in.kind == complete:
+		in.policy.Retention /= 2
 	}
 	if m.flaw == "unknown of a stranger" && in.kind == unknown && seen && !r.completed {
 		in.owner = r.owner
@@ -83,6 +85,9 @@ func (m *mutant) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRe
 		res.Fence, res.Remaining = record.fence, record.lease.to-now
 	case store.InProgress:
 		res.Remaining = record.lease.to - now
+	}
+	if m.flaw == "remaining too long" {
+		res.Remaining *= 2
 	}
 	return res, nil
 }
