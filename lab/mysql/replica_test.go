@@ -117,52 +117,6 @@ func TestSemiSyncPromotionLosesNothing(t *testing.T) {
 	}
 }
 
-// TestPromotionForgetsWhatTheReplicaLacks: a claim and a response that only the primary
-// has are acknowledged by asynchronous replication, and also by a semi-synchronous
-// primary whose timeout has passed; their key runs again. With a long timeout they are
-// not acknowledged.
-func TestPromotionForgetsWhatTheReplicaLacks(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		timeout      int // of semi-synchronous replication, if any
-		acknowledged bool
-		found        int // findings about it
-	}{
-		"asynchronous":                   {0, true, 0},
-		"semi-synchronous, fallen back":  {100, true, 1},
-		"semi-synchronous, long timeout": {forever, false, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newPair(t)
-			if c.timeout > 0 {
-				p.semiSync(t, c.timeout)
-			}
-			st := mysqlserver.Store(t, p.service)
-			if list, err := st.Check(t.Context()); err != nil || findings(list, "semi-sync") != c.found {
-				t.Errorf("findings: %v, %v; want %d about semi-synchronous replication", list, err, c.found)
-			}
-			before := labtest.Claimed(t, st)
-			labtest.Eventually(t, "the replica has it", func() bool { return p.position(t, p.replica) == p.position(t, p.primary) })
-			p.link.Set(t, servers.Stall)
-			r := labtest.NewClaim()
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			_, err := st.Claim(ctx, r)
-			if c.acknowledged && err == nil {
-				err = st.Complete(ctx, labtest.Completion(r, "answer"))
-			}
-			if c.acknowledged != (err == nil) || err != nil && !errors.Is(err, store.ErrUnknown) {
-				t.Fatalf("acknowledged: %v, want %t", err, c.acknowledged)
-			}
-			p.primary.Kill(t)
-			p.promote(t)
-			labtest.WantClaim(t, st, labtest.Rival(before), store.InProgress)
-			labtest.WantClaim(t, st, labtest.Rival(r), store.Claimed)
-		})
-	}
-}
-
 // TestDemotedPrimaryIsNotBelieved: a connection that stays open reads records that have
 // changed since on the new primary. No answer comes from there.
 func TestDemotedPrimaryIsNotBelieved(t *testing.T) {
@@ -239,13 +193,20 @@ func asService(t *testing.T, raw string) string {
 	return strings.Replace(raw, "root@", "service:secret@", 1)
 }
 
-// TestKilledWaitForAReplica: a claim whose session is killed while it waits is unknown;
-// where only its statement is killed, the server acknowledges it.
+// TestKilledWaitForAReplica: while no replica answers, a claim waits. One whose session is
+// killed meanwhile is unknown; where only its statement is killed, the server acknowledges
+// it. Check finds a primary that would not wait for long.
 func TestKilledWaitForAReplica(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	p.semiSync(t, forever)
 	st := mysqlserver.Store(t, p.service)
+	for timeout, want := range map[int]int{100: 1, forever: 0} {
+		p.semiSync(t, timeout)
+		if list, err := st.Check(t.Context()); err != nil || findings(list, "semi-sync") != want {
+			t.Errorf("a timeout of %d: %v, %v; want %d findings", timeout, list, err, want)
+		}
+	}
+	p.semiSync(t, forever)
 	p.link.Set(t, servers.Stall)
 	for statement, want := range map[string]error{"KILL CONNECTION ?": store.ErrUnknown, "KILL QUERY ?": nil} {
 		done := make(chan error, 1)
