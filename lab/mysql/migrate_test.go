@@ -59,24 +59,9 @@ func TestMigrationsNeverChange(t *testing.T) {
 	schematest.NeverChange(t, list, "5a8e9eb1fc95c55579e46dee576654bec73eb66fd382548885cb17373e49c3bb")
 }
 
-func TestManyMigrateAtOnce(t *testing.T) {
+func TestSchema(t *testing.T) {
 	t.Parallel()
-	schema(t).AtOnce(t)
-}
-
-func TestNextReleaseMigratesWhileThisOneRuns(t *testing.T) {
-	t.Parallel()
-	schema(t).Rollout(t, reprisemysql.Tx)
-}
-
-func TestAnotherToolMigrates(t *testing.T) {
-	t.Parallel()
-	schema(t).AnotherTool(t)
-}
-
-func TestTableOfAnotherProgramIsRefused(t *testing.T) {
-	t.Parallel()
-	schema(t).Foreign(t)
+	schematest.Run(t, schema, reprisemysql.Tx)
 }
 
 // TestMigrationIsCompleted: whichever statement was the last of a process that died, the

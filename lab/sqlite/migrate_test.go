@@ -46,24 +46,9 @@ func TestMigrationsNeverChange(t *testing.T) {
 	schematest.NeverChange(t, list, "a7fce8c35f7f52d14e1aaa98437956c51a21b9a9ad42c65c06dba43de3f3ca5d")
 }
 
-func TestManyMigrateAtOnce(t *testing.T) {
+func TestSchema(t *testing.T) {
 	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) { d.schema(t).AtOnce(t) })
-}
-
-func TestNextReleaseMigratesWhileThisOneRuns(t *testing.T) {
-	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) { d.schema(t).Rollout(t, reprisesqlite.Tx) })
-}
-
-func TestAnotherToolMigrates(t *testing.T) {
-	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) { d.schema(t).AnotherTool(t) })
-}
-
-func TestTableOfAnotherProgramIsRefused(t *testing.T) {
-	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) { d.schema(t).Foreign(t) })
+	onDrivers(t, func(t *testing.T, d driver) { schematest.Run(t, d.schema, reprisesqlite.Tx) })
 }
 
 // TestFailedMigrationChangesNothing: a step is applied as a whole or not at all.

@@ -83,27 +83,17 @@ func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	})
 }
 
-// TestAttemptsThatDoNotWriteYetHoldUpNobody: in this process and in another one, until a
-// handler asks for its transaction. Then the writes of others wait, and replays do not.
-func TestAttemptsThatDoNotWriteYetHoldUpNobody(t *testing.T) {
+// TestWritesWaitForTheHandlerThatWrites: in this process and in another one, and replays
+// and refusals do not.
+func TestWritesWaitForTheHandlerThatWrites(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
 		st, other := d.transactional(t, file), d.transactional(t, file)
-		first, second := labtest.NewClaim(), labtest.NewClaim()
-		labtest.WantClaim(t, st, first, store.Claimed)
-		labtest.WantClaim(t, other, second, store.Claimed)
-		labtest.WantClaim(t, other, labtest.Rival(first), store.InProgress)
-		done := begin(t, st, labtest.NewClaim())
-		done.Effect(t)
-		labtest.Must(t, done.End(t))
-		writer := begin(t, st, first) // again
+		done, writer := labtest.Completed(t, st, "answer"), begin(t, st, labtest.NewClaim())
 		writer.Effect(t)
-		labtest.WantClaim(t, other, labtest.Rival(first), store.InProgress)
-		labtest.WantClaim(t, other, labtest.Rival(done.ClaimRequest), store.Completed)
-		if _, err := other.Inspect(t.Context(), done.ID); err != nil {
-			t.Error(err)
-		}
+		labtest.WantClaim(t, other, labtest.Rival(writer.ClaimRequest), store.InProgress)
+		labtest.WantClaim(t, other, labtest.Rival(done), store.Completed)
 		claimed := make(chan error, 2)
 		for _, st := range []store.Store{st, other} {
 			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -123,11 +113,21 @@ func TestAttemptsThatDoNotWriteYetHoldUpNobody(t *testing.T) {
 				t.Errorf("a claim that waited: %v", err)
 			}
 		}
-		end := begin(t, other, second) // again
-		end.Effect(t)
-		labtest.Must(t, end.End(t))
-		d.wantEffects(t, file, 3)
 	})
+}
+
+// renewal renews an attempt by an hour, within a second.
+func renewal(t *testing.T, st store.Store, rs ...store.ClaimRequest) []store.RenewStatus {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	batch := make([]store.RenewRequest, len(rs))
+	for i, r := range rs {
+		batch[i] = store.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: time.Hour}
+	}
+	statuses, err := st.Renew(ctx, batch)
+	labtest.Must(t, err)
+	return statuses
 }
 
 // TestRenewalDoesNotWaitForTheHandler: nobody can take its record over while it writes.
@@ -142,11 +142,8 @@ func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 		r.Lease = time.Minute
 		a := begin(t, st, r)
 		a.Effect(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		renewed, err := st.Renew(ctx, []store.RenewRequest{{ID: waits.ID, Owner: waits.Owner, Lease: time.Hour}, {ID: r.ID, Owner: r.Owner, Lease: time.Hour}})
-		if err != nil || renewed[0] != store.RenewBusy || renewed[1] != store.Renewed {
-			t.Fatalf("%v, %v; want busy and renewed", renewed, err)
+		if got := renewal(t, st, waits, r); got[0] != store.RenewBusy || got[1] != store.Renewed {
+			t.Fatalf("%v; want busy and renewed", got)
 		}
 		record := func() time.Duration {
 			t.Helper()
@@ -157,7 +154,7 @@ func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 		if left := record(); left > time.Minute {
 			t.Errorf("%v are left while the handler writes", left)
 		}
-		ctx, cancel = context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := st.Discard(ctx, labtest.Completion(r, "")); err == nil { // rolls back, and does not complete
 			t.Fatal("completed in a context that has ended")
@@ -174,34 +171,24 @@ func TestTransactionOfALostRecordRenewsNothing(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		st := d.transactional(t, d.withEffects(t))
-		renewed := func(r store.ClaimRequest) store.RenewStatus {
-			t.Helper()
-			renewed, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: time.Millisecond}})
-			labtest.Must(t, err)
-			return renewed[0]
-		}
 		lost := labtest.Claimed(t, st)
 		labtest.Must(t, st.Release(t.Context(), lost.ID, lost.Owner))
 		labtest.WantClaim(t, st, labtest.Rival(lost), store.Claimed)
 		_, err := reprisesqlite.Tx(st.Bind(t.Context(), lost.ID, lost.Owner))
 		labtest.Must(t, err)
-		if got := renewed(lost); got != store.RenewLost {
+		if got := renewal(t, st, lost); got[0] != store.RenewLost {
 			t.Errorf("of another owner's record: %v", got)
 		}
-		if err := st.Complete(t.Context(), labtest.Completion(lost, "")); !errors.Is(err, store.ErrLeaseLost) {
-			t.Errorf("completed: %v", err)
-		}
+		labtest.Want(t, "completed", labtest.Complete(t, st, lost, ""), store.ErrLeaseLost)
 
 		short := labtest.NewClaim()
 		short.Lease, short.Retention = time.Millisecond, time.Millisecond
 		begin(t, st, short)
 		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // its record expires, by the clock of this machine
-		if got := renewed(short); got != store.RenewLost {
+		if got := renewal(t, st, short); got[0] != store.RenewLost {
 			t.Errorf("of a record that expired: %v", got)
 		}
-		if err := st.Discard(t.Context(), labtest.Completion(short, "")); !errors.Is(err, store.ErrLeaseLost) {
-			t.Errorf("completed after its end: %v", err)
-		}
+		labtest.Want(t, "completed after its end", st.Discard(t.Context(), labtest.Completion(short, "")), store.ErrLeaseLost)
 	})
 }
 
@@ -212,15 +199,9 @@ func TestRenewalOfATransactionCounts(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		st := d.transactional(t, d.withEffects(t))
-		renewed := func(a *labtest.Attempt) bool {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			renewed, err := st.Renew(ctx, []store.RenewRequest{{ID: a.ID, Owner: a.Owner, Lease: time.Hour}})
-			return err == nil && renewed[0] == store.Renewed
-		}
 		a := begin(t, st, labtest.NewClaim())
-		if !renewed(a) {
-			t.Fatal("not renewed while the handler writes")
+		if got := renewal(t, st, a.ClaimRequest); got[0] != store.Renewed {
+			t.Fatalf("%v while the handler writes", got)
 		}
 		labtest.Exec(t, a.Tx, "UPDATE reprise_records SET lease_until = 1, valid_until = 1, due_at = 1") // time passes
 		labtest.Must(t, a.End(t))
@@ -232,7 +213,9 @@ func TestRenewalOfATransactionCounts(t *testing.T) {
 			t.Fatal("the effect is there twice")
 		}
 		_, _ = a.Tx.ExecContext(t.Context(), "SELECT 1") // which finds it out
-		if renewed(a) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if got, err := st.Renew(ctx, []store.RenewRequest{{ID: a.ID, Owner: a.Owner, Lease: time.Hour}}); err == nil && got[0] == store.Renewed {
 			t.Error("renewed without a write, while others can take over")
 		}
 		labtest.Want(t, "completed", a.End(t), store.ErrNotApplied)

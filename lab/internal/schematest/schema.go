@@ -39,6 +39,22 @@ type Schema struct {
 	Version func(context.Context, *sql.DB) (int, error)
 }
 
+// Run runs the tests of a schema that need no more than it, each over a new one, and
+// [Schema.Rollout].
+func Run(t *testing.T, open func(*testing.T) *Schema, tx func(context.Context) (*sql.Tx, error)) {
+	t.Helper()
+	for name, test := range map[string]func(*Schema, *testing.T){
+		"many migrate at once": (*Schema).AtOnce, "another tool migrates": (*Schema).AnotherTool,
+		"a table of another program is refused":         (*Schema).Foreign,
+		"the next release migrates while this one runs": func(s *Schema, t *testing.T) { t.Helper(); s.Rollout(t, tx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(open(t), t)
+		})
+	}
+}
+
 // NeverChange is a test: an applied migration stays unchanged; a change is another
 // migration.
 func NeverChange(t *testing.T, list []Migration, digests ...string) {
