@@ -28,35 +28,27 @@ func TestRedisStoreOnASingleServer(t *testing.T) {
 func TestRedisStoreOnACluster(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		labtest.Breadth(t, "runs of a suite over a further deployment")
 		cluster := flavor.StartCluster(t)
 		connect := func(tb testing.TB) redis.UniversalClient { return redisClusterClient(tb, cluster) }
 		for _, level := range redisLevels(flavor, repriseredis.Acked(1)) {
 			t.Run(level.String(), func(t *testing.T) {
 				t.Parallel()
-				labtest.Breadth(t, "runs of a suite over a further deployment")
 				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
 			})
 		}
-		t.Run("any ID", func(t *testing.T) {
-			t.Parallel()
-			redisAnyID(t, cluster)
-		})
-		t.Run("the right client", func(t *testing.T) {
-			t.Parallel()
-			redisRightClient(t, cluster)
-		})
 	})
 }
 
 func TestRedisStoreOnSentinel(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		labtest.Breadth(t, "runs of a suite over a further deployment")
 		watched := flavor.StartSentinel(t)
 		connect := func(tb testing.TB) redis.UniversalClient { return redisSentinelClient(tb, watched) }
 		for _, level := range redisLevels(flavor, repriseredis.Acked(2)) {
 			t.Run(level.String(), func(t *testing.T) {
 				t.Parallel()
-				labtest.Breadth(t, "runs of a suite over a further deployment")
 				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
 			})
 		}
