@@ -43,18 +43,6 @@ func TestRedisWithFullMemoryCompletesRunningAttempts(t *testing.T) {
 	})
 }
 
-// Check reads the policy of a server as it is: one that evicts, which would forget
-// attempts that run, is refused.
-func TestRedisAServerThatEvictsIsRefused(t *testing.T) {
-	t.Parallel()
-	client := labtest.RedisClient(t, servers.Redis.Start(t, "maxmemory=3mb", "appendonly=yes").Addr())
-	for policy, want := range map[string]error{"noeviction": nil, "allkeys-lru": store.ErrMisconfigured, "volatile-ttl": store.ErrMisconfigured} {
-		labtest.Must(t, client.ConfigSet(t.Context(), "maxmemory-policy", policy).Err())
-		_, err := repriseredis.Open(t.Context(), client, repriseredis.Config{Prefix: labtest.ServicePrefix})
-		labtest.Want(t, policy, err, want)
-	}
-}
-
 // The scripts are forgotten again and again, while operations go through them.
 func TestRedisScriptFlushIsNotNoticed(t *testing.T) {
 	t.Parallel()

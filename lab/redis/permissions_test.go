@@ -137,29 +137,6 @@ func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 	})
 }
 
-// A user that lacks one permission is refused by Open, before an operation has run.
-func TestRedisOpenFindsAMissingPermission(t *testing.T) {
-	t.Parallel()
-	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
-		server := flavor.StartReplicated(t, 1).Primary
-		rules, extra := redisACL(t)
-		rules = append(rules, "+info", "+config|get")
-		for _, missing := range []string{"evalsha", "eval", "get", "set", "getrange", "pexpiretime", "del", "time", "wait"} {
-			config := repriseredis.Config{Prefix: labtest.ServicePrefix, Durability: repriseredis.Acked(1)}
-			client := redisUser(t, server, "no-"+missing, append(slices.Clip(rules), "+wait", "-"+missing)...)
-			if missing == "eval" { // which is needed once for each script that the server does not know
-				redisAdmin(t, server, "SCRIPT", "FLUSH")
-			}
-			if _, err := repriseredis.Open(t.Context(), client, config); !errors.Is(err, store.ErrMisconfigured) || !strings.Contains(err.Error(), "trying to") {
-				t.Errorf("without %s: %v, want ErrMisconfigured about the permission", missing, err)
-			}
-		}
-		if _, ok := extra["`Acked`"]; !ok {
-			t.Errorf("the documentation does not say what Acked needs: %v", extra)
-		}
-	})
-}
-
 // A permission or a password that is lost while a handler runs, and restored before the
 // lease is lost, has no effect: a completion is refused as misconfigured, which an engine
 // repeats, and then succeeds.
