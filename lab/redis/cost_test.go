@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"crypto/rand"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,6 +140,21 @@ func TestRedisMemoryOfACompletedKey(t *testing.T) {
 		redisPut(t, client, labtest.ServicePrefix, record, more-keys)
 		keys = more
 		measure(keys)
+	}
+}
+
+// redisPut puts a record under new keys, without a store.
+func redisPut(tb testing.TB, client redis.UniversalClient, prefix, record string, n int) {
+	tb.Helper()
+	var id store.ID
+	for at := 0; at < n; at += 5000 {
+		pipe := client.Pipeline()
+		for range min(n-at, 5000) {
+			_, _ = rand.Read(id[:]) // never fails: it ends the program instead
+			pipe.Set(tb.Context(), labtest.RedisKey(prefix, id), record, time.Hour)
+		}
+		_, err := pipe.Exec(tb.Context())
+		labtest.Want(tb, "fill", err, nil)
 	}
 }
 

@@ -9,72 +9,49 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
-// redisSpan is the span of a golden claim: its key expires so many milliseconds after it.
-const redisSpan = redisGoldenSpan
-
-// The state of a record changes at an instant: the lease of a golden claim ends after 30
-// seconds, and its validity after an hour.
+// The state of a record changes at an instant: where its lease ends, and where its
+// validity does. An attempt whose lease outlives its validity is seen until its lease
+// ends.
 func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 	t.Parallel()
-	const leaseEnd, validEnd = 30 * time.Second, time.Hour
+	const second, us = time.Second, time.Microsecond
 	b := newRedisBench(t)
 	fence := func(d time.Duration) uint64 { return uint64(redisEpoch+d.Milliseconds())*1000 + 999 }
+	running := func(left time.Duration) store.ClaimResult {
+		return store.ClaimResult{Outcome: store.InProgress, Remaining: left}
+	}
+	granted := func(attempt int, at, left time.Duration) store.ClaimResult {
+		return store.ClaimResult{Outcome: store.Claimed, Attempt: attempt, Fence: fence(at), Remaining: left}
+	}
+	lapsed := store.ClaimResult{Outcome: store.Lapsed}
 	for _, c := range []struct {
-		name     string
-		at       time.Duration // since the claim
-		rival    store.ClaimResult
-		takeover store.ClaimResult
-		again    store.ClaimResult // by its owner
-		state    store.RecordState
-		seen     bool
+		name            string
+		lease, validity time.Duration // of the record, whose owner and rivals claim it for 30 seconds
+		at              time.Duration // since its claim
+		rival, takeover store.ClaimResult
+		again           store.ClaimResult // by its owner
+		state           store.RecordState
 	}{
+		{"the clock was set back", 30 * second, time.Hour, -10 * second, running(30 * second), running(30 * second), granted(1, 0, 40*second), store.StateRunning},
+		{"the lease ends", 30 * second, time.Hour, 30*second - us, running(us), running(us), granted(1, 0, 30*second-999*us), store.StateRunning},
+		{"the lease has ended", 30 * second, time.Hour, 30 * second, lapsed, granted(2, 30*second, 30*second), granted(1, 0, 0), store.StateLapsed},
 		{
-			"the clock was set back", -10 * time.Second,
-			store.ClaimResult{Outcome: store.InProgress, Remaining: leaseEnd},
-			store.ClaimResult{Outcome: store.InProgress, Remaining: leaseEnd},
-			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd + 10*time.Second},
-			store.StateRunning, true,
+			"the record ends", 30 * second, time.Hour, time.Hour - us,
+			lapsed, granted(2, time.Hour-us, 30*second-999*us), granted(1, 0, 30*second-time.Hour+us), store.StateLapsed,
 		},
-		{
-			"the lease ends", leaseEnd - time.Microsecond,
-			store.ClaimResult{Outcome: store.InProgress, Remaining: time.Microsecond},
-			store.ClaimResult{Outcome: store.InProgress, Remaining: time.Microsecond},
-			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd - 999*time.Microsecond},
-			store.StateRunning, true,
-		},
-		{
-			"the lease has ended", leaseEnd,
-			store.ClaimResult{Outcome: store.Lapsed},
-			store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Fence: fence(leaseEnd), Remaining: leaseEnd},
-			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(0)},
-			store.StateLapsed, true,
-		},
-		{
-			"the record ends", validEnd - time.Microsecond,
-			store.ClaimResult{Outcome: store.Lapsed},
-			store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Fence: fence(validEnd - time.Microsecond), Remaining: leaseEnd - 999*time.Microsecond},
-			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(0), Remaining: leaseEnd - validEnd + time.Microsecond},
-			store.StateLapsed, true,
-		},
-		{
-			"the record has ended", validEnd,
-			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
-			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
-			store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: fence(validEnd), Remaining: leaseEnd},
-			0, false,
-		},
+		{"the record has ended", 30 * second, time.Hour, time.Hour, granted(1, time.Hour, 30*second), granted(1, time.Hour, 30*second), granted(1, time.Hour, 30*second), 0},
+		{"a long lease ends", time.Hour, 30 * second, time.Hour - us, running(us), running(us), granted(1, 0, 30*second-999*us), store.StateRunning},
+		{"a long lease has ended", time.Hour, 30 * second, time.Hour, granted(1, time.Hour, 30*second), granted(1, time.Hour, 30*second), granted(1, time.Hour, 30*second), 0},
 	} {
 		b.at(c.at)
 		put := func() store.ClaimRequest {
-			r := b.put(t, redisGoldenClaimed, redisSpan)
-			r.Lease = leaseEnd
-			return r
+			record := "21" + redisGoldenWho + redisMicros(c.lease) + redisMicros(c.validity) + "03706179"
+			return b.put(t, record, redisSpan)
 		}
 		for _, claim := range []struct {
-			who      string
-			own      bool
-			takeover bool
-			want     store.ClaimResult
+			who           string
+			own, takeover bool
+			want          store.ClaimResult
 		}{{"a rival", false, false, c.rival}, {"a takeover", false, true, c.takeover}, {"its owner", true, false, c.again}} {
 			r := put()
 			if r.Takeover = claim.takeover; !claim.own {
@@ -84,62 +61,20 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 				t.Errorf("%s: a claim by %s: %+v, %v; want %+v", c.name, claim.who, got, err, claim.want)
 			}
 		}
-
 		r := put()
 		shown, err := b.Inspect(t.Context(), r.ID)
 		switch {
-		case !c.seen:
+		case c.state == 0:
 			labtest.Want(t, c.name+": inspect", err, store.ErrNotFound)
-		case err != nil || shown.State != c.state || shown.Lease != min(leaseEnd-c.at, leaseEnd) || shown.Validity != validEnd-c.at ||
+		case err != nil || shown.State != c.state || shown.Lease != min(c.lease-c.at, c.lease) || shown.Validity != max(c.lease, c.validity)-c.at ||
 			shown.Fence != fence(0) || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch)):
 			t.Errorf("%s: inspect shows %+v, %v", c.name, shown, err)
 		}
-		want, lost, changed := store.Renewed, error(nil), store.ErrRecordChanged
-		if !c.seen {
-			want, lost = store.RenewLost, store.ErrLeaseLost
-		}
-		if c.seen && c.state == store.StateLapsed {
+		changed := store.ErrRecordChanged
+		if c.state == store.StateLapsed {
 			changed = nil
 		}
-		statuses, err := b.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: leaseEnd}})
-		if err != nil || statuses[0] != want {
-			t.Errorf("%s: renew answers %v, %v; want %v", c.name, statuses, err, want)
-		}
-		r = put()
-		labtest.Want(t, c.name+": complete", redisComplete(t, b, r, "answer"), lost)
-		r = put()
 		labtest.Want(t, c.name+": resolve", b.Resolve(t.Context(), r.ID, store.Resolution{Fence: fence(0), Forget: true}), changed)
-		r = put()
-		labtest.Want(t, c.name+": release", b.Release(t.Context(), r.ID, r.Owner), nil)
-		if left := b.client.Exists(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Val(); (left == 0) != (c.at > 0) {
-			t.Errorf("%s: %d records are left after a release", c.name, left)
-		}
-	}
-}
-
-// An attempt whose lease outlives its validity is seen until its lease ends.
-func TestRedisTheInstantsOfALongLease(t *testing.T) {
-	t.Parallel()
-	b := newRedisBench(t)
-	const leaseEnd = time.Hour
-	record := "21" + redisGoldenWho + redisNumber(uint64(leaseEnd.Microseconds())) + redisNumber(30_000_000) + "00"
-	for _, c := range []struct {
-		at   time.Duration
-		want store.ClaimResult
-	}{
-		{30 * time.Second, store.ClaimResult{Outcome: store.InProgress, Remaining: leaseEnd - 30*time.Second}},
-		{leaseEnd - time.Microsecond, store.ClaimResult{Outcome: store.InProgress, Remaining: time.Microsecond}},
-		{leaseEnd, store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: (redisEpoch+3_600_000)*1000 + 999, Remaining: time.Minute}},
-	} {
-		b.at(c.at)
-		r := b.put(t, record, redisSpan)
-		r.Label = "new" // of a claim that finds no record
-		if got, err := b.Claim(t.Context(), labtest.Rival(r)); err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
-			t.Errorf("after %v: %+v, %v; want %+v", c.at, got, err, c.want)
-		}
-		if shown, err := b.Inspect(t.Context(), r.ID); err != nil || (shown.Label == "new") != (c.want.Outcome == store.Claimed) {
-			t.Errorf("after %v: inspect shows %+v, %v", c.at, shown, err)
-		}
 	}
 }
 
@@ -148,82 +83,59 @@ func TestRedisTheInstantsOfALongLease(t *testing.T) {
 func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	t.Parallel()
 	b := newRedisBench(t)
-	const first = (redisEpoch+5)*1000 + 999
+	const (
+		first  = (redisEpoch+5)*1000 + 999
+		future = 0x12000000000007 // far ahead of the clock
+	)
 	now := 5*time.Millisecond + 400*time.Microsecond
 	b.at(now)
-	r := labtest.NewClaim()
-	r.Waiting = true
-	key := labtest.RedisKey(b.prefix, r.ID)
-	claim := func(want uint64) {
+	claim := func(r *store.ClaimRequest, attempt int, fence uint64) {
 		t.Helper()
 		r.Owner = store.NewOwner()
-		if got := labtest.WantClaim(t, b, r, store.Claimed); got.Attempt != 1 || got.Fence != want {
-			t.Errorf("claimed as %+v, want fence %d of attempt 1", got, want)
+		if got := labtest.WantClaim(t, b, *r, store.Claimed); got.Attempt != attempt || got.Fence != fence {
+			t.Errorf("claimed as %+v, want fence %d of attempt %d", got, fence, attempt)
 		}
 	}
-	for n := range uint64(3) {
-		claim(first + n)
+	// An attempt with a fence that is not its instant is completed with both.
+	complete := func(r store.ClaimRequest, fence uint64, claimed int64) {
+		t.Helper()
+		labtest.Want(t, "complete", redisComplete(t, b, r, "answer"), nil)
 		shown, err := b.Inspect(t.Context(), r.ID)
-		if err != nil || shown.Fence != first+n || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+5)) {
-			t.Errorf("inspect shows %+v, %v; want fence %d", shown, err, first+n)
+		if err != nil || shown.Fence != fence || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+claimed)) {
+			t.Errorf("completed, inspect shows %+v, %v", shown, err)
 		}
+	}
+
+	r := b.put(t, "", 0)
+	for n := range uint64(3) {
+		claim(&r, 1, first+n)
 		labtest.Want(t, "release", b.Release(t.Context(), r.ID, r.Owner), nil)
-		left := b.client.Get(t.Context(), key).Val()
-		if want := redisHex(t, "25"+redisNumber(first+n)); left != string(want) {
-			t.Errorf("a release leaves %x, want %x", left, want)
-		}
-		// The key goes at the end of the millisecond that has this fence.
-		if got, want := b.client.PExpireTime(t.Context(), key).Val().Milliseconds(), int64(first+n)/1000+1; got != want {
+		// What is left goes at the end of the millisecond that has this fence.
+		if got, want := b.expires(t, labtest.RedisKey(b.prefix, r.ID)), int64(first+n)/1000+1-redisEpoch; got != want {
 			t.Errorf("what a release leaves expires at %d, want %d", got, want)
 		}
 	}
+	claim(&r, 1, first+3)
+	complete(r, first+3, 5)
 
-	// The attempt with a fence that is not its instant is completed with both.
-	claim(first + 3)
-	labtest.Want(t, "complete", redisComplete(t, b, r, "answer"), nil)
-	shown, err := b.Inspect(t.Context(), r.ID)
-	if err != nil || shown.Fence != first+3 || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+5)) || shown.Resolved {
-		t.Errorf("completed, inspect shows %+v, %v", shown, err)
-	}
-
-	// The next millisecond has a higher fence, and its release removes the one before, too.
-	r = labtest.NewClaim()
-	r.Waiting = true
-	key = labtest.RedisKey(b.prefix, r.ID)
-	claim(first)
+	// The next millisecond has a higher fence, and its release leaves nothing.
+	r = b.put(t, "", 0)
+	claim(&r, 1, first)
 	b.at(now + time.Millisecond)
 	labtest.Want(t, "release", b.Release(t.Context(), r.ID, r.Owner), nil)
-	if n := b.client.Exists(t.Context(), key).Val(); n != 0 {
+	if n := b.client.Exists(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Val(); n != 0 {
 		t.Error("a release after the millisecond of its claim leaves something")
 	}
-	claim(first + 1000)
-	if record := b.client.Get(t.Context(), key).Val(); record[0] != 0x21 {
-		t.Errorf("a first attempt is %x", record)
-	}
+	claim(&r, 1, first+1000)
 
-	// By a clock that was set back, a claim after a release has a fence far ahead of its
-	// instant, and is completed with both.
-	r = b.put(t, "25"+redisNumber(redisFutureFence), redisSpan)
-	claim(redisFutureFence + 1)
-	labtest.Want(t, "complete", redisComplete(t, b, r, "answer"), nil)
-	shown, err = b.Inspect(t.Context(), r.ID)
-	if err != nil || shown.Fence != redisFutureFence+1 || shown.Attempt != 1 || !shown.ClaimedAt.Equal(time.UnixMilli(redisEpoch+6)) {
-		t.Errorf("completed by a clock that was set back, inspect shows %+v, %v", shown, err)
-	}
-
-	// A takeover by a clock that was set back.
+	// The clock was set back.
+	r = b.put(t, "25"+redisNumber(future), redisSpan)
+	claim(&r, 1, future+1)
+	complete(r, future+1, 6)
 	b.at(31 * time.Second)
-	r = b.put(t, redisGoldenFuture, redisSpan)
-	if got := labtest.WantClaim(t, b, labtest.Rival(r), store.Claimed); got.Attempt != 4 || got.Fence != redisFutureFence+1 {
-		t.Errorf("taken over as %+v, want fence %d of attempt 4", got, uint64(redisFutureFence+1))
-	}
+	r = b.put(t, "22"+redisGoldenWho+redisGoldenTimes+"00000003"+redisNumber(future)+redisNumber(0)+"00", redisSpan)
+	claim(&r, 4, future+1)
 }
-
-// redisGoldenFuture is a watched third attempt with a fence far ahead of the clock.
-const (
-	redisGoldenFuture = "22" + redisGoldenWho + redisGoldenTimes + "00000003" + "0012000000000007" + "0000000000000000" + "00"
-	redisFutureFence  = 0x12000000000007
-)
 
 // A record is never written with an expiry in the past, which would delete it, and its
 // durations fit the expiry that it has: one millisecond is the shortest lease, and only
@@ -263,7 +175,7 @@ func TestRedisAShortLeaseIsWritten(t *testing.T) {
 			r.Lease = c.lease
 			labtest.WantClaim(t, b, r, store.Claimed)
 		}
-		if got := b.client.PExpireTime(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Val().Milliseconds() - redisEpoch; got != c.expires {
+		if got := b.expires(t, labtest.RedisKey(b.prefix, r.ID)); got != c.expires {
 			t.Errorf("%s: the key expires in millisecond %d, want %d", c.name, got, c.expires)
 		}
 		shown, err := b.Inspect(t.Context(), r.ID)

@@ -44,7 +44,6 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 		{"renew", redisGoldenClaimed, time.Second, renew, "SET"},
 		{"complete", redisGoldenClaimed, time.Second, func(r claim) error { return redisComplete(t, b, r, "answer") }, "SET"},
 		{"complete as claimed", redisGoldenClaimed, time.Second, func(r claim) error {
-			r.Label = "pay"
 			return b.Complete(t.Context(), redisCompletion(r, first, "answer"))
 		}, "SET"},
 		{"complete again", redisGoldenCompleted, time.Second, func(r claim) error { return redisComplete(t, b, r, "answer") }, "SET"},
@@ -107,25 +106,6 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	for _, id := range []store.ID{r.ID, list.ID} {
 		if shown, err := b.Inspect(t.Context(), id); err == nil {
 			t.Errorf("without the expiry of its key, inspect shows %+v", shown)
-		}
-	}
-}
-
-// Only a claim that waits marks an attempt as watched, regardless of its other fields.
-func TestRedisOnlyAWaiterMarksAnAttempt(t *testing.T) {
-	t.Parallel()
-	b := newRedisBench(t)
-	b.at(time.Second)
-	for flags := range 4 {
-		r := labtest.Rival(b.put(t, redisGoldenClaimed, redisSpan))
-		r.Takeover, r.Waiting = flags&1 != 0, flags&2 != 0
-		labtest.WantClaim(t, b, r, store.InProgress)
-		want := byte(0x21)
-		if r.Waiting {
-			want = 0x22
-		}
-		if got := b.client.Get(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Val()[0]; got != want {
-			t.Errorf("a claim with flags %d leaves a record of kind %x, want %x", flags, got, want)
 		}
 	}
 }

@@ -100,18 +100,24 @@ func (b *redisBench) at(d time.Duration) { b.clock.micros.Store(redisEpoch*1000 
 // refuse makes the scripts fail at a command until the next call; empty is none.
 func (b *redisBench) refuse(command string) { b.clock.refused.Store(command) }
 
-// put puts a golden record, if there is one, under the key of a claim which it returns.
-// The key expires at the end of this millisecond after the epoch.
+// expires returns in which millisecond after the epoch a key expires.
+func (b *redisBench) expires(t *testing.T, key string) int64 {
+	t.Helper()
+	return b.client.PExpireTime(t.Context(), key).Val().Milliseconds() - redisEpoch
+}
+
+// put puts a golden record, if there is one, under the key of the golden claim which it
+// returns. The key expires at the end of this millisecond after the epoch.
 func (b *redisBench) put(t *testing.T, record string, expires int64) store.ClaimRequest {
 	t.Helper()
 	r := labtest.NewClaim()
 	r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
 	r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
+	r.Lease, r.Label = 30*time.Second, "pay"
 	r.Waiting = true // so that the script decides
-	if record == "" {
-		return r
+	if record != "" {
+		key := labtest.RedisKey(b.prefix, r.ID)
+		labtest.Want(t, "put a record", b.client.Do(t.Context(), "set", key, redisHex(t, record), "pxat", redisEpoch+expires).Err(), nil)
 	}
-	key := labtest.RedisKey(b.prefix, r.ID)
-	labtest.Want(t, "put a record", b.client.Do(t.Context(), "set", key, redisHex(t, record), "pxat", redisEpoch+expires).Err(), nil)
 	return r
 }

@@ -100,6 +100,23 @@ func TestAListingCountsNoPayloads(t *testing.T) {
 	}
 }
 
+// A page looks at about ten thousand keys of a server, also where it finds nothing.
+func TestAPageOfAListingIsBounded(t *testing.T) {
+	t.Parallel()
+	steps := 0
+	s := listed(t, func(name string, _ []string) string {
+		if name != "scan" {
+			return ""
+		}
+		steps++
+		return "*2\r\n" + bulk("7") + "*1\r\n" + bulk("another")
+	})
+	page, err := s.List(t.Context(), store.Query{Limit: 1})
+	if err != nil || page.Next == "" || steps != 20 {
+		t.Errorf("%d steps, and then %q, %v; want 20 of 500 keys, and another page", steps, page.Next, err)
+	}
+}
+
 // The positions of a scan are meaningless to another process, whose keys are scanned
 // again.
 func TestAListingStartsAgainWithAServerThatWasReplaced(t *testing.T) {
