@@ -2,10 +2,7 @@ package redis
 
 import (
 	"crypto/rand"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,13 +73,7 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 // which a test switches off.
 func redisWritten(tb testing.TB, client *redis.Client) int {
 	tb.Helper()
-	text, err := client.Info(tb.Context(), "persistence").Result()
-	labtest.Want(tb, "info", err, nil)
-	_, rest, _ := strings.Cut(text, "\r\nrdb_changes_since_last_save:")
-	digits, _, _ := strings.Cut(rest, "\r\n")
-	n, err := strconv.Atoi(digits)
-	labtest.Want(tb, "read the changes", err, nil)
-	return n
+	return redisInfo(tb, client, "Persistence", "rdb_changes_since_last_save")
 }
 
 // redisExpectCalls demands exactly these calls between two counts, besides the counting.
@@ -111,7 +102,11 @@ func TestRedisMemoryOfACompletedKey(t *testing.T) {
 	)
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
 	st := labtest.RedisStore(t, client, repriseredis.Config{})
-	redisFill(t, st, 1, payload) // the scripts
+	r := labtest.NewClaim()
+	granted := labtest.WantClaim(t, st, r, store.Claimed)
+	labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, strings.Repeat("p", payload))), nil)
+	record, err := client.Get(t.Context(), labtest.RedisKey(labtest.ServicePrefix, r.ID)).Result()
+	labtest.Want(t, "get", err, nil)
 	empty := redisUsedMemory(t, client)
 	measure := func(keys int) {
 		t.Helper()
@@ -126,17 +121,8 @@ func TestRedisMemoryOfACompletedKey(t *testing.T) {
 			t.Errorf("%d keys take %d bytes each, want at most %d", keys, each, most)
 		}
 	}
-	redisFill(t, st, step, payload)
-	measure(step)
-
-	// The rest is written as the store writes it, which is shown to be as large.
-	r := labtest.NewClaim()
-	granted := labtest.WantClaim(t, st, r, store.Claimed)
-	labtest.Want(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, strings.Repeat("p", payload))), nil)
-	record, err := client.Get(t.Context(), labtest.RedisKey(labtest.ServicePrefix, r.ID)).Result()
-	labtest.Want(t, "get", err, nil)
-	keys := step + 1
-	for _, more := range []int{2 * step, 100_000, 1_000_000} {
+	keys := 0 // written as the store writes them
+	for _, more := range []int{step, 2 * step, 100_000, 1_000_000} {
 		redisPut(t, client, labtest.ServicePrefix, record, more-keys)
 		keys = more
 		measure(keys)
@@ -156,27 +142,4 @@ func redisPut(tb testing.TB, client redis.UniversalClient, prefix, record string
 		_, err := pipe.Exec(tb.Context())
 		labtest.Want(tb, "fill", err, nil)
 	}
-}
-
-// redisFill completes a number of keys, from several goroutines.
-func redisFill(t *testing.T, store store.Store, keys, payload int) {
-	t.Helper()
-	body := strings.Repeat("p", payload)
-	var left atomic.Int64
-	left.Store(int64(keys))
-	var filling sync.WaitGroup
-	for range 16 {
-		filling.Go(func() {
-			for left.Add(-1) >= 0 && !t.Failed() {
-				r := labtest.NewClaim()
-				if _, err := store.Claim(t.Context(), r); err != nil {
-					t.Errorf("claim: %v", err)
-				}
-				if err := redisComplete(t, store, r, body); err != nil {
-					t.Errorf("complete: %v", err)
-				}
-			}
-		})
-	}
-	filling.Wait()
 }

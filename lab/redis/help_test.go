@@ -84,35 +84,30 @@ func redisComplete(tb testing.TB, st store.Store, r store.ClaimRequest, payload 
 // redisCalls returns how often the server ran each command, those inside of scripts too.
 func redisCalls(tb testing.TB, client *redis.Client) map[string]int {
 	tb.Helper()
-	text, err := client.Info(tb.Context(), "commandstats").Result()
+	info, err := client.InfoMap(tb.Context(), "commandstats").Result()
 	labtest.Want(tb, "info", err, nil)
 	calls := make(map[string]int)
-	for line := range strings.Lines(text) {
-		name, counts, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "cmdstat_"), ":calls=")
-		if !ok {
-			continue
-		}
-		digits, _, _ := strings.Cut(counts, ",")
-		calls[name], err = strconv.Atoi(digits)
+	for name, counts := range info["Commandstats"] {
+		digits, _, _ := strings.Cut(strings.TrimPrefix(counts, "calls="), ",")
+		calls[strings.TrimPrefix(name, "cmdstat_")], err = strconv.Atoi(digits)
 		labtest.Want(tb, "read a count", err, nil)
 	}
 	return calls
+}
+
+// redisInfo returns a number that INFO shows.
+func redisInfo(tb testing.TB, client *redis.Client, section, item string) int {
+	tb.Helper()
+	n, err := strconv.Atoi(client.InfoMap(tb.Context(), section).Item(section, item))
+	labtest.Want(tb, "read "+item, err, nil)
+	return n
 }
 
 // redisUsedMemory returns the memory that the server allocated, except for its
 // connections, in bytes.
 func redisUsedMemory(tb testing.TB, client *redis.Client) int {
 	tb.Helper()
-	text, err := client.Info(tb.Context(), "memory").Result()
-	labtest.Want(tb, "info", err, nil)
-	field := func(name string) int {
-		_, rest, _ := strings.Cut(text, "\r\n"+name+":")
-		digits, _, _ := strings.Cut(rest, "\r\n")
-		n, err := strconv.Atoi(digits)
-		labtest.Want(tb, "read "+name, err, nil)
-		return n
-	}
-	return field("used_memory") - field("mem_clients_normal")
+	return redisInfo(tb, client, "Memory", "used_memory") - redisInfo(tb, client, "Memory", "mem_clients_normal")
 }
 
 func TestMain(m *testing.M) { labtest.Main(m) }

@@ -18,11 +18,7 @@ func TestRedisALimitOfTheServerRefusesLongCompletions(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
-		for _, c := range []struct {
-			name, limit, raised string
-			passes, refused     int // sizes of payloads
-			level               repriseredis.Durability
-		}{
+		for _, c := range []payloadLimit{
 			{"client-query-buffer-limit", "1mb", "1gb", mib - 2, mib - 1, repriseredis.Async()},
 			{"client-query-buffer-limit", "1mb", "1gb", mib - 2, 2 * mib, repriseredis.Acked(1)},
 			{"proto-max-bulk-len", "1mb", "512mb", mib, mib + 1, repriseredis.Acked(1)},
@@ -32,70 +28,61 @@ func TestRedisALimitOfTheServerRefusesLongCompletions(t *testing.T) {
 		} {
 			t.Run(c.name+" "+strconv.Itoa(c.refused), func(t *testing.T) {
 				t.Parallel()
-				testRedisPayloadLimit(t, flavor, c.level, c.name, c.limit, c.raised, c.passes, c.refused)
+				c.test(t, flavor)
 			})
 		}
 	})
 }
 
-func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level repriseredis.Durability, name, limit, raised string, passes, refused int) {
+// payloadLimit is a limit of a server for payloads.
+type payloadLimit struct {
+	name, limit, raised string
+	passes, refused     int // sizes of payloads
+	level               repriseredis.Durability
+}
+
+func (c payloadLimit) test(t *testing.T, flavor *servers.Flavor) {
 	t.Helper()
-	settings := []string{"maxmemory=100mb", "maxmemory-policy=noeviction", "appendonly=yes"}
-	var addr string
-	if level == repriseredis.Async() {
-		addr = flavor.Start(t, settings...).Addr()
-	} else {
-		addr = flavor.StartReplicated(t, 1, settings...).Primary.Addr()
-	}
-	client := redis.NewClient(redisOnePool(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
+	pair := flavor.StartReplicated(t, 1, "maxmemory=100mb", "maxmemory-policy=noeviction", "appendonly=yes")
+	client := redis.NewClient(redisOnePool(&redis.Options{Addr: pair.Primary.Addr(), ContextTimeoutEnabled: true}))
 	t.Cleanup(func() { _ = client.Close() })
-	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
-	var fits, longer store.ClaimRequest
-	labtest.Eventually(t, "the replica confirms", func() bool {
-		fits, longer = labtest.NewClaim(), labtest.NewClaim()
-		_, err := st.Claim(t.Context(), fits)
-		return err == nil
-	})
-	labtest.Eventually(t, "the replica confirms again", func() bool {
-		_, err := st.Claim(t.Context(), longer)
-		return err == nil
-	})
-	check := func() (found string) {
+	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: c.level})
+	fits, longer := labtest.NewClaim(), labtest.NewClaim()
+	for _, r := range []store.ClaimRequest{fits, longer} {
+		labtest.Eventually(t, "the replica confirms", func() bool { _, err := st.Claim(t.Context(), r); return err == nil })
+	}
+	check := func(want string) {
 		t.Helper()
 		findings, err := st.Check(t.Context())
 		labtest.Want(t, "check", err, nil)
+		found := ""
 		for _, f := range findings {
-			if found += f.Code + " " + f.Severity.String(); !strings.Contains(f.Detail, name) {
-				t.Errorf("the finding does not name %s: %s", name, f.Detail)
+			if found += f.Code + " " + f.Severity.String(); !strings.Contains(f.Detail, c.name) {
+				t.Errorf("the finding does not name %s: %s", c.name, f.Detail)
 			}
 		}
-		return found
+		if found != want {
+			t.Errorf("found %q, want %q", found, want)
+		}
 	}
-
-	labtest.Want(t, "set the limit", client.ConfigSet(t.Context(), name, limit).Err(), nil)
-	if found := check(); found != "payload-limit warning" {
-		t.Errorf("found %q", found)
-	}
-	completes := func(r store.ClaimRequest, payload string) { // a busy machine may confirm late
+	completes := func(r store.ClaimRequest, size int) { // a busy machine may confirm late
 		t.Helper()
+		payload := strings.Repeat("a", size)
 		labtest.Eventually(t, "a completion succeeds", func() bool { return redisComplete(t, st, r, payload) == nil })
-	}
-	completes(fits, strings.Repeat("a", passes))
-	answer := strings.Repeat("b", refused)
-	labtest.Want(t, "complete above the limit", redisComplete(t, st, longer, answer), store.ErrFull)
-	labtest.WantClaim(t, st, labtest.Rival(longer), store.InProgress)
-	if got := labtest.WantClaim(t, st, fits, store.Completed); len(got.Payload) != passes {
-		t.Errorf("replayed %d bytes, want %d", len(got.Payload), passes)
+		if got := labtest.WantClaim(t, st, r, store.Completed); string(got.Payload) != payload {
+			t.Errorf("replayed %d bytes, want %d", len(got.Payload), size)
+		}
 	}
 
-	labtest.Want(t, "raise the limit", client.ConfigSet(t.Context(), name, raised).Err(), nil)
-	if found := check(); found != "" {
-		t.Errorf("found %q above a raised limit", found)
-	}
-	completes(longer, answer)
-	if got := labtest.WantClaim(t, st, longer, store.Completed); string(got.Payload) != answer {
-		t.Errorf("replayed %d bytes, want %d", len(got.Payload), refused)
-	}
+	labtest.Want(t, "set the limit", client.ConfigSet(t.Context(), c.name, c.limit).Err(), nil)
+	check("payload-limit warning")
+	completes(fits, c.passes)
+	labtest.Want(t, "complete above the limit", redisComplete(t, st, longer, strings.Repeat("b", c.refused)), store.ErrFull)
+	labtest.WantClaim(t, st, labtest.Rival(longer), store.InProgress)
+
+	labtest.Want(t, "raise the limit", client.ConfigSet(t.Context(), c.name, c.raised).Err(), nil)
+	check("")
+	completes(longer, c.refused)
 }
 
 // A broken connection does not show why: without the permission to ask for the limit, a

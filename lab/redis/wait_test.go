@@ -85,20 +85,6 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	labtest.Want(t, "renew", err, store.ErrNotReplicated)
 	labtest.Want(t, "complete", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
 	labtest.Want(t, "complete again", redisComplete(t, st, before, "answer"), store.ErrNotReplicated)
-	for range tries { // an executed call returns and needs no confirmation, also in a batch of those that do
-		r := next()
-		trying.Go(func() { redisTry(t, st, r, &confirmed) })
-		trying.Go(func() {
-			if got, err := st.Claim(t.Context(), before); err != nil || got.Outcome != store.Completed {
-				t.Errorf("claim of what is completed: %v, %v", got.Outcome, err)
-			}
-		})
-	}
-	trying.Wait()
-	if confirmed.Load() > 0 {
-		t.Error("a frozen replica confirmed a claim beside replays")
-	}
-
 	replica.Resume(t)
 	labtest.Eventually(t, "the completion is confirmed", func() bool {
 		return redisComplete(t, st, before, "answer") == nil
