@@ -145,13 +145,14 @@ func TestCheckFindsBrokenGuarantees(t *testing.T) {
 	}
 }
 
-// What INFO does not say is read with CONFIG.
+// What INFO does not say is read with CONFIG. An unknown setting is a finding only where
+// a guarantee depends on it.
 func TestCheckFindsSettings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		level         Durability
 		info          string
-		setting, text string
+		setting, text string // without a setting: the answer to CONFIG, which managed servers refuse
 		want          string // code and text
 	}{
 		"a slow sync":     {Fsynced(0), "", "appendfsync", "everysec", "appendfsync: a write waits for a second or two"},
@@ -160,9 +161,18 @@ func TestCheckFindsSettings(t *testing.T) {
 		"no file to sync": {Async(), "aof_enabled:0", "appendfsync", "no", "persistence: neither appendonly nor snapshots"},
 		"snapshots only":  {Acked(1), "aof_enabled:0", "save", "3600 1", "persistence: only snapshots are on"},
 		"snapshots too":   {Async(), "", "save", "3600 1", ""},
+
+		"no policy":               {Async(), "maxmemory:100\nmaxmemory_policy:", "", "*0\r\n", "eviction-policy: "},
+		"no CONFIG":               {Async(), "aof_enabled:0", "", "-ERR unknown command 'config'\r\n", ""},
+		"no CONFIG and no policy": {Async(), "maxmemory:100\nmaxmemory_policy:", "", "-ERR unknown command 'config'\r\n", "eviction-policy: "},
 	} {
 		f := newFake(t, soundServer(c.info, func(command []string) string {
-			if strings.EqualFold(command[0], "config") && command[2] == c.setting {
+			switch {
+			case !strings.EqualFold(command[0], "config"):
+				return ""
+			case c.setting == "":
+				return c.text
+			case c.setting == command[2]:
 				return "*2\r\n" + bulk(command[2]) + bulk(c.text)
 			}
 			return ""
@@ -177,21 +187,6 @@ func TestCheckFindsSettings(t *testing.T) {
 				t.Errorf("%s: %+v, want %q", name, got, c.want)
 			}
 		}
-	}
-}
-
-// The policy of a server that does not name it is unknown.
-func TestCheckDoesNotGuessAPolicy(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, soundServer("maxmemory:100\nmaxmemory_policy:", func(command []string) string {
-		if strings.EqualFold(command[0], "config") {
-			return "*0\r\n"
-		}
-		return ""
-	}))
-	findings, err := newStore(t, f, Config{}).Check(t.Context())
-	if err != nil || len(findings) != 1 || findings[0].Code != "eviction-policy" || findings[0].Severity != store.Warning {
-		t.Errorf("found %v, %v; want a warning", findings, err)
 	}
 }
 
@@ -222,28 +217,6 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 		}
 		if !errors.Is(err, c.err) || strings.Join(got, ", ") != c.want {
 			t.Errorf("a cluster %s: %q, %v; want %q, %v", c.name, got, err, c.want, c.err)
-		}
-	}
-}
-
-// Managed servers refuse CONFIG. An unknown setting is a finding only where a guarantee
-// depends on it.
-func TestCheckNeedsNoConfig(t *testing.T) {
-	t.Parallel()
-	for info, want := range map[string]string{"aof_enabled:0": "", "maxmemory:100\nmaxmemory_policy:": "eviction-policy warning"} {
-		f := newFake(t, soundServer(info, func(command []string) string {
-			if strings.EqualFold(command[0], "config") {
-				return "-ERR unknown command 'config'\r\n"
-			}
-			return ""
-		}))
-		findings, err := newStore(t, f, Config{}).Check(t.Context())
-		var got []string
-		for _, f := range findings {
-			got = append(got, f.Code+" "+f.Severity.String())
-		}
-		if err != nil || strings.Join(got, ", ") != want {
-			t.Errorf("with %s found %q, %v; want %q", info, got, err, want)
 		}
 	}
 }

@@ -142,16 +142,6 @@ func TestAHeldClaimThatNoScriptDecidesIsUnknown(t *testing.T) {
 	}
 }
 
-// A caller that waits expects an attempt in progress, which only the script can mark.
-func TestAWaitingClaimIsOneScript(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40") })
-	got, err := newStore(t, f, Config{}).Claim(t.Context(), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}, Waiting: true})
-	if err != nil || got.Outcome != store.InProgress || f.seen() != "1 evalsha" {
-		t.Errorf("%v, %v, sent %q", got.Outcome, err, f.seen())
-	}
-}
-
 // A server that refuses a connection answers no command of its pipeline.
 func TestARefusedConnectionIsNoAnswer(t *testing.T) {
 	t.Parallel()

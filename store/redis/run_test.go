@@ -3,7 +3,6 @@ package repriseredis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,19 +10,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 )
-
-func TestAClaimIsOneWrite(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
-	got, err := claim(t, newStore(t, f, Config{}))
-	want := store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 1999, Remaining: 999 * time.Millisecond}
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("claim = %+v, %v; want %+v", got, err, want)
-	}
-	if f.seen() != "1 set" {
-		t.Errorf("sent %q, want one set", f.seen())
-	}
-}
 
 func TestAnUnknownScriptIsSentOnceByItsSource(t *testing.T) {
 	t.Parallel()
@@ -63,16 +49,6 @@ func TestAnswersThatNoScriptGives(t *testing.T) {
 				t.Errorf("claim: %v, want ErrUnknown", err)
 			}
 		})
-	}
-}
-
-// An empty answer is no write, whatever replicas confirm.
-func TestAnEmptyAnswerConfirmsNothing(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return bulk("") })
-	err := newStore(t, f, Config{Durability: Acked(1)}).Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}})
-	if !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("complete: %v, want ErrUnknown", err)
 	}
 }
 
