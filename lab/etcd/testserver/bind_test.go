@@ -9,6 +9,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // The layer of -outer-body bind binds as each framework does. What that leaves of the
@@ -38,16 +39,12 @@ func TestBoundBodyIsWhatTheFrameworkLeaves(t *testing.T) {
 				left            int
 			}{{"application/json", object, left.object}, {"application/x-www-form-urlencoded", form, left.form}} {
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+"/t/bound", strings.NewReader(c.body))
-				if err != nil {
-					t.Fatal(err)
-				}
+				labtest.Must(t, err)
 				r.Header.Set("Content-Type", c.mediaType)
 				r.Header.Set("Idempotency-Key", c.mediaType)
 				r.Header.Set(adaptertest.ProgramHeader, adaptertest.Program{Echo: true}.Header())
 				got, err := new(http.Client).Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				labtest.Must(t, err)
 				var echo adaptertest.Echo
 				err = json.NewDecoder(got.Body).Decode(&echo)
 				_ = got.Body.Close()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/matrix"
 	"github.com/reprise-go/reprise/servers"
 )
@@ -16,9 +17,7 @@ func TestMain(m *testing.M) { etcdcluster.Main(m, 24) }
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "testserver")
-	if err := etcdcluster.Build(".", program); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, etcdcluster.Build(".", program))
 	member, redis := etcdcluster.Start(t, 3).Addrs()[0], servers.Redis.Shared(t) // by one member, so that a link can be cut
 	place := []string{"-etcd-url", member, "-redis-url", redis.URL()}
 	var stores []matrix.Store
