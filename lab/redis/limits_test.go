@@ -2,8 +2,6 @@ package redis
 
 import (
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -40,45 +38,6 @@ func TestRedisWithFullMemoryCompletesRunningAttempts(t *testing.T) {
 			t.Errorf("replayed %d bytes, want %d", len(got.Payload), len(answer))
 		}
 		labtest.Want(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
-	})
-}
-
-// The scripts are forgotten again and again, while operations go through them.
-func TestRedisScriptFlushIsNotNoticed(t *testing.T) {
-	t.Parallel()
-	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
-		const operations = 200
-		client := labtest.RedisClient(t, flavor.Start(t).Addr())
-		for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
-			if level != repriseredis.Async() {
-				client = labtest.RedisClient(t, flavor.StartReplicated(t, 1).Primary.Addr())
-			}
-			store := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
-			labtest.Eventually(t, "the replica confirms", func() bool {
-				_, err := store.Claim(t.Context(), labtest.NewClaim())
-				return err == nil
-			})
-			var left, flushes atomic.Int64
-			left.Store(operations)
-			var running sync.WaitGroup
-			running.Go(func() {
-				for left.Load() > 0 && !t.Failed() {
-					if err := client.ScriptFlush(t.Context()).Err(); err != nil {
-						t.Errorf("flush: %v", err)
-					}
-					flushes.Add(1)
-				}
-			})
-			for range 4 {
-				running.Go(func() {
-					for left.Add(-1) >= 0 && !t.Failed() {
-						redisRunOnce(t, store)
-					}
-				})
-			}
-			running.Wait()
-			t.Logf("%v: %d operations through %d flushes", level, operations, flushes.Load())
-		}
 	})
 }
 
