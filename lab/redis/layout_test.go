@@ -2,6 +2,7 @@ package redis
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -41,10 +42,11 @@ const (
 	redisRemembered = 3*3_600_000 - 1 // with the horizon
 )
 
-// Each script writes the golden form of a record, and how long its key lasts. Records
-// that a client writes are pinned in store/redis/internal/record, and the suite reads
-// them all.
-func TestRedisScriptsWriteGoldenRecords(t *testing.T) {
+// Each script writes the golden form of a record, and how long its key lasts; or a
+// command is refused to it, and then it reports no success and changes no record. A hint
+// to watchers is no such write. Records that a client writes are pinned in
+// store/redis/internal/record, and the suite reads them all.
+func TestRedisScriptsWriteGoldenRecordsOrFail(t *testing.T) {
 	t.Parallel()
 	const (
 		fence     = "0e9326dd03c3e7" // of a claim at the epoch
@@ -56,20 +58,27 @@ func TestRedisScriptsWriteGoldenRecords(t *testing.T) {
 		zero      = "0000000000000000"
 		keptHour  = "000000d693a400" + "00000003"
 		byServer  = -1 // a key lasts by the clock of the server
+		gone      = -1
 		minute    = 60_000
 		lasts     = redisSpan
 		described = "3f" + "03" + "05" + "706179" + "474554202f"
 	)
 	b := newRedisBench(t)
-	claim := func(r store.ClaimRequest) error { labtest.WantClaim(t, b, r, store.Claimed); return nil }
+	claims := func(r store.ClaimRequest, want store.Outcome) error {
+		got, err := b.Claim(t.Context(), r)
+		if err == nil && got.Outcome != want {
+			t.Errorf("claimed as %v, want %v", got.Outcome, want)
+		}
+		return err
+	}
+	claim := func(r store.ClaimRequest) error { return claims(r, store.Claimed) }
 	rival := func(r store.ClaimRequest) error { r.Owner[0] = 0xff; return claim(r) }
-	waits := func(r store.ClaimRequest) error { redisWaits(t, b, r); return nil }
+	waits := func(r store.ClaimRequest) error { return claims(labtest.Rival(r), store.InProgress) }
+	release := func(r store.ClaimRequest) error { return b.Release(t.Context(), r.ID, r.Owner) }
 	complete := func(r store.ClaimRequest) error { return redisComplete(t, b, r, "\x00\xffA") }
 	resolve := func(retention time.Duration) func(store.ClaimRequest) error {
 		return func(r store.ClaimRequest) error {
-			shown, err := b.Inspect(t.Context(), r.ID)
-			labtest.Want(t, "inspect", err, nil)
-			return b.Resolve(t.Context(), r.ID, store.Resolution{Fence: shown.Fence, Payload: []byte("\x00\xffA"), Retention: retention})
+			return b.Resolve(t.Context(), r.ID, store.Resolution{Fence: redisFence, Payload: []byte("\x00\xffA"), Retention: retention})
 		}
 	}
 	resolved := func(policy string, asked, kept time.Duration) string {
@@ -103,9 +112,17 @@ func TestRedisScriptsWriteGoldenRecords(t *testing.T) {
 		{"unknown", redisGoldenClaimed, 10 * time.Second, func(r store.ClaimRequest) error {
 			return b.Unknown(t.Context(), store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "bank"})
 		}, "27" + redisGoldenWho + ten + redisGoldenHour + "00000001" + "00" + fence + ten + "43706179" + "62616e6b", lasts + 10_000, 0},
-		{"release at once", redisGoldenClaimed, 0, func(r store.ClaimRequest) error { return b.Release(t.Context(), r.ID, r.Owner) }, "25" + "00" + fence, 1, 0},
+		{"release at once", redisGoldenClaimed, 0, release, "25" + "00" + fence, 1, 0},
+		{"release", redisGoldenClaimed, time.Second, release, "", gone, 0},
+		{"release what is watched", redisGoldenWatched, time.Second, release, "", gone, 0},
+		{"forget", redisGoldenClaimed, time.Minute, func(r store.ClaimRequest) error {
+			return b.Resolve(t.Context(), r.ID, store.Resolution{Fence: redisFence, Forget: true})
+		}, "", gone, 0},
 
 		{"complete", redisGoldenClaimed, time.Minute, complete, "23" + redisGoldenWho + fence + keptHour + "03706179" + answer, byServer, 0},
+		{"complete as claimed", redisGoldenClaimed, time.Minute, func(r store.ClaimRequest) error {
+			return b.Complete(t.Context(), redisCompletion(r, store.ClaimResult{Attempt: 1, Fence: redisFence}, "\x00\xffA"))
+		}, "23" + redisGoldenWho + fence + keptHour + "03706179" + answer, byServer, 0},
 		{"complete a later attempt", redisGoldenWatched, time.Minute, complete, "24" + redisGoldenWho + redisGoldenDone + "00" + "00000003" + "03bb2cc3d800" + answer, byServer, 0},
 		{"complete with a horizon", redisGoldenRemembered, time.Minute, func(r store.ClaimRequest) error {
 			r.Horizon = 2 * time.Hour
@@ -127,24 +144,70 @@ func TestRedisScriptsWriteGoldenRecords(t *testing.T) {
 		},
 	} {
 		b.at(c.at)
-		expires := int64(redisSpan)
-		if c.before == redisGoldenRemembered {
-			expires = redisRemembered
+		put := func() (r store.ClaimRequest, key string) {
+			expires := int64(redisSpan)
+			if c.before == redisGoldenRemembered {
+				expires = redisRemembered
+			}
+			r = b.put(t, c.before, expires)
+			return r, labtest.RedisKey(b.prefix, r.ID)
 		}
-		r := b.put(t, c.before, expires)
+		r, key := put()
 		labtest.Want(t, c.name, c.do(r), nil)
-		key := labtest.RedisKey(b.prefix, r.ID)
 		if got := hex.EncodeToString([]byte(b.client.Get(t.Context(), key).Val())); got != c.want {
 			t.Errorf("%s writes\n%s, want\n%s", c.name, got, c.want)
 		}
-		if got := b.expires(t, key); c.lasts != byServer && got != c.lasts {
+		if got := b.expires(t, key); c.lasts >= 0 && got != c.lasts {
 			t.Errorf("%s: the key expires in millisecond %d, want %d", c.name, got, c.lasts)
 		}
 		payload := redisPayloadKey(b.prefix, r.ID)
 		if text := b.client.Get(t.Context(), payload).Val(); (text == "\x00\xffA") != (c.payload != 0) || c.payload > 0 && b.expires(t, payload) != c.payload {
 			t.Errorf("%s leaves the payload %q, which expires in millisecond %d, want %d", c.name, text, b.expires(t, payload), c.payload)
 		}
+
+		writes := "SET"
+		if c.want == "" {
+			writes = "DEL"
+		}
+		for _, refused := range []string{"GET", "PEXPIRETIME", "TIME", "SET", "DEL", "SPUBLISH"} {
+			r, key := put()
+			before := b.client.Get(t.Context(), key).Val()
+			b.refuse(refused)
+			err := c.do(r)
+			b.refuse("")
+			changed := b.client.Get(t.Context(), key).Val() != before
+			switch {
+			case err == nil && (refused == "GET" || refused == writes) && c.name != "wait": // which is a hint, too
+				t.Errorf("%s without %s: no error", c.name, refused)
+			case errors.Is(err, store.ErrCorrupt):
+				t.Errorf("%s without %s: %v", c.name, refused, err)
+			case err != nil && changed:
+				t.Errorf("%s without %s: %v, and the record was changed", c.name, refused, err)
+			case err != nil && refused != writes && (refused == "SPUBLISH" || refused == "SET" || refused == "DEL"):
+				t.Errorf("%s without %s: %v", c.name, refused, err)
+			}
+		}
 	}
+}
+
+// A record that is unreadable for now is not taken for a broken one, which may be
+// forgotten, and who cannot read the expiry of a record shows none of it.
+func TestRedisARefusedReadShowsNothing(t *testing.T) {
+	t.Parallel()
+	b := newRedisBench(t)
+	r := b.put(t, redisGoldenCompleted, redisSpan)
+	b.refuse("GET")
+	labtest.Want(t, "forget", b.Resolve(t.Context(), r.ID, store.Resolution{State: store.StateUnreadable, Fence: 1, Forget: true}), store.ErrUnknown)
+	b.refuse("PEXPIRETIME")
+	list := labtest.NewClaim()
+	labtest.Want(t, "put a list", b.client.RPush(t.Context(), labtest.RedisKey(b.prefix, list.ID), "x").Err(), nil)
+	for _, id := range []store.ID{r.ID, list.ID} {
+		if shown, err := b.Inspect(t.Context(), id); err == nil {
+			t.Errorf("without the expiry of its key, inspect shows %+v", shown)
+		}
+	}
+	b.refuse("")
+	labtest.WantClaim(t, b, r, store.Completed)
 }
 
 // redisNumber returns the eight bytes of a number in hexadecimal.

@@ -84,6 +84,9 @@ type redisBench struct {
 // redisEpoch is a millisecond of the future: the instant from which these tests count.
 const redisEpoch = 4_102_444_800_000
 
+// redisFence is the fence of a first attempt at the epoch.
+const redisFence = redisEpoch*1000 + 999
+
 func newRedisBench(t *testing.T) *redisBench {
 	t.Helper()
 	b := &redisBench{clock: new(redisStopped), client: labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), prefix: labtest.RedisPrefix()}
