@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // A sender that sends a batch once more begins its calls once more.
@@ -29,54 +28,6 @@ func TestACallIsBegunAgain(t *testing.T) {
 		if err := q.Do(t.Context(), c); err != nil {
 			t.Error(err)
 		}
-	})
-}
-
-func TestACallWithJustEnoughTimeWaits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const patience = time.Second
-		r := newRoad(Config[string]{Patience: patience})
-		first := r.drive(t.Context(), "a")
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		second := r.drive(ctx, "b")
-		r.want(t, "a")
-		r.pass(2)
-		first.want(t, isNil)
-		second.want(t, isNil)
-		r.want(t, "a", "b")
-		r.idle(t)
-	})
-}
-
-// ending is a context that has ended, and has not told so yet.
-type ending struct {
-	context.Context
-	ended atomic.Bool
-}
-
-func (e *ending) Err() error {
-	if e.ended.Load() {
-		return context.Canceled
-	}
-	return nil
-}
-
-func TestABatchOfNothingIsNotSent(t *testing.T) {
-	t.Parallel()
-	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
-		first := r.drive(t.Context(), "a")
-		ctx := &ending{Context: t.Context()}
-		second := r.drive(ctx, "b")
-		ctx.ended.Store(true)
-		r.pass(1)
-		first.want(t, isNil)
-		second.want(t, func(err error) bool {
-			var unsent *Error
-			return errors.As(err, &unsent) && !unsent.Sent && errors.Is(err, context.Canceled)
-		})
-		r.want(t, "a")
 	})
 }
 

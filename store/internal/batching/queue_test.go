@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -100,46 +101,42 @@ func TestALateCallFailsAlone(t *testing.T) {
 	}
 }
 
-// A batch without callers ends, and its lane is free.
-func TestTheLastCallerEndsTheBatch(t *testing.T) {
-	t.Parallel()
-	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
-		r.drive(t.Context(), "a")
-		ctx, cancel := context.WithCancel(t.Context())
-		b, c := r.drive(ctx, "b"), r.drive(ctx, "c")
-		r.pass(1)
-		cancel()
-		b.want(t, unanswered(context.Canceled))
-		c.want(t, unanswered(context.Canceled))
-		r.want(t, "a", "b+c")
-	})
+// ending is a context that has ended, and has not told so yet.
+type ending struct {
+	context.Context
+	ended atomic.Bool
 }
 
-// Calls that have left before their batch was sent do not count among those that wait
-// for it.
+func (e *ending) Err() error {
+	if e.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Calls that have left before their batch was sent are not in it, and a batch of none is
+// not sent.
 func TestACallThatLeftBeforeItsBatchIsSentIsLeftOut(t *testing.T) {
 	t.Parallel()
-	onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		c := r.Call()
-		c.ctx = ended
-		c.enter(queued)
-		r.push(c) // its goroutine has not noticed yet
-		d := r.Call()
-		d.ctx = t.Context()
-		d.enter(queued)
-		r.push(d)
-		if batch := r.take(); len(batch) != 1 || batch[0].call != d {
-			t.Errorf("took %d calls, want the one that has not ended", len(batch))
-		}
-		if <-c.wake; !notSent(context.Canceled)(c.err) {
-			t.Errorf("the other ended with %v", c.err)
-		}
-		if err := r.Do(ended, r.Call()); !notSent(context.Canceled)(err) {
-			t.Errorf("a call whose context has ended returned %v", err)
-		}
-	})
+	for _, others := range []int{0, 1} {
+		onRoad(t, Config[string]{}, func(t *testing.T, r *road) {
+			r.drive(t.Context(), "a")
+			ctx := &ending{Context: t.Context()}
+			left := r.drive(ctx, "b") // its goroutine has not noticed when the batch is made up
+			want := []string{"a"}
+			for range others {
+				r.drive(t.Context(), "c")
+				want = append(want, "c")
+			}
+			ctx.ended.Store(true)
+			r.pass(1 + others)
+			left.want(t, notSent(context.Canceled))
+			r.want(t, want...)
+			if err := r.Do(ctx, r.Call()); !notSent(context.Canceled)(err) {
+				t.Errorf("a call whose context has ended returned %v", err)
+			}
+		})
+	}
 }
 
 // The first of a batch leaves when its own time is over, and not when the batch is
@@ -191,18 +188,22 @@ func TestABatchIsBounded(t *testing.T) {
 	}
 }
 
+// A call that has less time than Patience does not wait for a lane.
 func TestAnImpatientCallDoesNotWaitForALane(t *testing.T) {
 	t.Parallel()
 	onRoad(t, Config[string]{Patience: time.Second}, func(t *testing.T, r *road) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second-1)
-		defer cancel()
 		r.drive(t.Context(), "a")
-		r.drive(t.Context(), "b")
-		quick := r.drive(ctx, "c")
+		patient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		waits := r.drive(patient, "b")
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second-1)
+		defer cancel()
+		quick := r.drive(hasty, "c")
 		r.want(t, "a", "c")
-		time.Sleep(time.Second)
+		time.Sleep(time.Second - 1)
 		quick.want(t, isNil) // its context was that of the sender
 		r.pass(2)
+		waits.want(t, isNil)
 		r.want(t, "a", "c", "b")
 	})
 }
