@@ -3,6 +3,8 @@ package repriseredis
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -87,7 +89,8 @@ func TestSubscriptionsFollowTheWatches(t *testing.T) {
 }
 
 // A watch is one subscription, whose messages wake its watchers, and its end is one more
-// command: without a channel it would end the watches of others.
+// command: without a channel it would end the watches of others. The end of the store
+// wakes those that are left.
 func TestAWatchIsOneSubscription(t *testing.T) {
 	t.Parallel()
 	const channel = "a"
@@ -133,9 +136,27 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 			t.Fatalf("sent %q, want %q", seen(), want)
 		}
 	}
+	last, _, err := s.watch(t.Context(), client, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-last
+	var l *listener
+	for _, l = range s.byServer {
+	}
+	listens := func() bool {
+		stacks := make([]byte, 1<<20)
+		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), fmt.Sprintf("(*listener).receive(%p", l))
+	}
+	if !listens() {
+		t.Fatal("no goroutine of the listener is there, so the test shows nothing")
+	}
 	s.close()
-	if len(again) > 0 {
-		t.Error("a watch that has ended is woken")
+	if listens() {
+		t.Error("a goroutine of the listener is left")
+	}
+	if len(again) > 0 || len(last) != 1 {
+		t.Errorf("closed: a watch that has ended is woken %d times, and one that runs %d times, want once", len(again), len(last))
 	}
 }
 
