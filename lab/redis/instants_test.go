@@ -210,7 +210,7 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 			b.at((expires+1)*ms - left)
 			left = max(left, 0)
 			shown, err := b.Inspect(t.Context(), r.ID)
-			if err != nil || shown.Lease != 0 || shown.Validity != left || !shown.CompletedAt.Equal(time.UnixMilli(redisEpoch+expires-c.span.Milliseconds())) ||
+			if err != nil || shown.State != store.StateCompleted || shown.Lease != 0 || shown.Validity != left || !shown.CompletedAt.Equal(time.UnixMilli(redisEpoch+expires-c.span.Milliseconds())) ||
 				shown.Fence != 0x06000000000007 || !shown.ClaimedAt.Equal(time.UnixMilli((0x06000000000007-999)/1000)) || shown.Label != "pay" {
 				t.Errorf("a retention of %v, %v before its end: inspect shows %+v, %v", c.retention, left, shown, err)
 			}
