@@ -23,7 +23,7 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 	granted := func(attempt int, at, left time.Duration) store.ClaimResult {
 		return store.ClaimResult{Outcome: store.Claimed, Attempt: attempt, Fence: fence(at), Remaining: left}
 	}
-	lapsed := store.ClaimResult{Outcome: store.Lapsed}
+	lapsed, anew := store.ClaimResult{Outcome: store.Lapsed}, granted(1, time.Hour, 30*second)
 	for _, c := range []struct {
 		name            string
 		lease, validity time.Duration // of the record, whose owner and rivals claim it for 30 seconds
@@ -39,9 +39,9 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 			"the record ends", 30 * second, time.Hour, time.Hour - us,
 			lapsed, granted(2, time.Hour-us, 30*second-999*us), granted(1, 0, 30*second-time.Hour+us), store.StateLapsed,
 		},
-		{"the record has ended", 30 * second, time.Hour, time.Hour, granted(1, time.Hour, 30*second), granted(1, time.Hour, 30*second), granted(1, time.Hour, 30*second), 0},
+		{"the record has ended", 30 * second, time.Hour, time.Hour, anew, anew, anew, 0},
 		{"a long lease ends", time.Hour, 30 * second, time.Hour - us, running(us), running(us), granted(1, 0, 30*second-999*us), store.StateRunning},
-		{"a long lease has ended", time.Hour, 30 * second, time.Hour, granted(1, time.Hour, 30*second), granted(1, time.Hour, 30*second), granted(1, time.Hour, 30*second), 0},
+		{"a long lease has ended", time.Hour, 30 * second, time.Hour, anew, anew, anew, 0},
 	} {
 		b.at(c.at)
 		put := func() store.ClaimRequest {
@@ -210,7 +210,8 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 			b.at((expires+1)*ms - left)
 			left = max(left, 0)
 			shown, err := b.Inspect(t.Context(), r.ID)
-			if err != nil || shown.State != store.StateCompleted || shown.Lease != 0 || shown.Validity != left || !shown.CompletedAt.Equal(time.UnixMilli(redisEpoch+expires-c.span.Milliseconds())) ||
+			if err != nil || shown.State != store.StateCompleted || shown.Lease != 0 || shown.Validity != left ||
+				!shown.CompletedAt.Equal(time.UnixMilli(redisEpoch+expires-c.span.Milliseconds())) ||
 				shown.Fence != 0x06000000000007 || !shown.ClaimedAt.Equal(time.UnixMilli((0x06000000000007-999)/1000)) || shown.Label != "pay" {
 				t.Errorf("a retention of %v, %v before its end: inspect shows %+v, %v", c.retention, left, shown, err)
 			}
