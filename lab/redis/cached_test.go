@@ -18,40 +18,28 @@ import (
 // none. The client here learns for a minute of no change.
 func TestRedisAStoreDoesNotReadTheCacheOfItsClient(t *testing.T) {
 	t.Parallel()
-	addr := servers.Redis.Shared(t).Addr()
-	for name, c := range map[string]repriseredis.Config{
-		"pipeline": {}, "client": {NoCombining: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c.Prefix = labtest.RedisPrefix()
-			client := redisCaching(t, addr)
-			st := labtest.RedisStore(t, client, c)
-			other := labtest.RedisStore(t, labtest.RedisClient(t, addr), c)
-
-			r := labtest.Claimed(t, st)
-			key := labtest.RedisKey(c.Prefix, r.ID)
-			read := func() string {
-				t.Helper()
-				s, err := client.Get(t.Context(), key).Result()
-				if err != nil {
-					t.Fatal(err)
-				}
-				return s
-			}
-			claimed := read()
-			labtest.Want(t, "complete elsewhere", redisComplete(t, other, r, "answer"), nil)
-			if read() != claimed {
-				t.Fatal("the client caches nothing, so this shows nothing")
-			}
-			if got := labtest.WantClaim(t, st, labtest.Rival(r), store.Completed); string(got.Payload) != "answer" {
-				t.Errorf("the payload is %q", got.Payload)
-			}
-			shown, err := st.Inspect(t.Context(), r.ID)
-			if err != nil || shown.State != store.StateCompleted {
-				t.Errorf("Inspect: %v, %v; want a completed operation", shown.State, err)
-			}
-		})
+	addr, config := servers.Redis.Shared(t).Addr(), repriseredis.Config{Prefix: labtest.RedisPrefix()}
+	client := redisCaching(t, addr)
+	st := labtest.RedisStore(t, client, config)
+	r := labtest.Claimed(t, st)
+	read := func() string {
+		t.Helper()
+		s, err := client.Get(t.Context(), labtest.RedisKey(config.Prefix, r.ID)).Result()
+		labtest.Want(t, "get", err, nil)
+		return s
+	}
+	claimed := read()
+	other := labtest.RedisStore(t, labtest.RedisClient(t, addr), config)
+	labtest.Want(t, "complete elsewhere", redisComplete(t, other, r, "answer"), nil)
+	if read() != claimed {
+		t.Fatal("the client caches nothing, so this shows nothing")
+	}
+	if got := labtest.WantClaim(t, st, labtest.Rival(r), store.Completed); string(got.Payload) != "answer" {
+		t.Errorf("the payload is %q", got.Payload)
+	}
+	shown, err := st.Inspect(t.Context(), r.ID)
+	if err != nil || shown.State != store.StateCompleted {
+		t.Errorf("Inspect: %v, %v; want a completed operation", shown.State, err)
 	}
 }
 

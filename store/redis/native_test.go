@@ -82,7 +82,8 @@ func TestALateAnswerIsLateByEitherClock(t *testing.T) {
 	}
 }
 
-// The record that a native claim found decides about the next command.
+// The record that a native claim found decides about the next command, and also in a
+// batch each claim decides by its own replies.
 func TestNativeClaimDecidesByTheRecord(t *testing.T) {
 	t.Parallel()
 	other := string(recordOfClaim(store.Fingerprint{31: 1}))
@@ -102,6 +103,7 @@ func TestNativeClaimDecidesByTheRecord(t *testing.T) {
 		{"an answer elsewhere", bulk(elsewhere), store.InProgress, nil, "set, evalsha"},
 		{"a fence", bulk("\x25\x00\x00\x00\x00\x00\x00\x00\x07"), store.InProgress, nil, "set, evalsha"},
 		{"a cut record", bulk(other[:65]), 0, store.ErrCorrupt, "set"},
+		{"one that is gone when it is read", bulk(""), 0, store.ErrCorrupt, "set"},
 		{"memory is full", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", store.InProgress, nil, "set, evalsha"},
 		{"the disk fails", "-MISCONF Errors writing to the AOF file\r\n", store.InProgress, nil, "set, evalsha"},
 		{"replicas are missing", "-NOREPLICAS Not enough good replicas to write.\r\n", store.InProgress, nil, "set, evalsha"},
@@ -119,6 +121,23 @@ func TestNativeClaimDecidesByTheRecord(t *testing.T) {
 		}
 		if f.sent() != c.sent {
 			t.Errorf("%s: sent %q, want %q", c.name, f.sent(), c.sent)
+		}
+
+		call := 0
+		f = newFake(t, func(_, _ int, _ []string) string {
+			if call++; call == 1 {
+				return claimed
+			}
+			return c.found
+		})
+		beside, n := nativeOf(t), nativeOf(t)
+		nodeFor(t, newBatching(t, f, Config{})).send(t.Context(), &beside.command, &n.command)
+		clear := c.err == nil && c.sent == "set"
+		if got := n.decide(); (got == decided) != clear || clear && n.result.Outcome != c.want {
+			t.Errorf("%s, in a batch: decided %v, %v; want %v", c.name, got, n.result.Outcome, c.want)
+		}
+		if beside.decide() != decided || beside.result.Outcome != store.Claimed || beside.result.Fence != 1999 {
+			t.Errorf("%s: the claim beside it: %+v, %v", c.name, beside.result, beside.sendErr)
 		}
 	}
 }

@@ -161,42 +161,6 @@ func TestTheRepliesToABatchAreBounded(t *testing.T) {
 	}
 }
 
-// A claim in a batch decides like one that is alone, by its own replies.
-func TestClaimsInABatchDecideLikeOthers(t *testing.T) {
-	t.Parallel()
-	completed := string(replayable("payload"))
-	for _, c := range []struct {
-		name, found string
-		want        decision
-		outcome     store.Outcome
-	}{
-		{"a new one", claimed, decided, store.Claimed},
-		{"a replay", bulk(completed), decided, store.Completed},
-		{"another request", bulk(string(recordOfClaim(store.Fingerprint{31: 1}))), decided, store.Mismatch},
-		{"one in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), undecided, 0},
-		{"one that is gone when it is read", bulk(""), unread, 0},
-		{"a cut record", bulk(completed[:len(completed)-1]), unread, 0},
-		{"memory is full", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", undecided, 0},
-		{"not a string", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", failed, 0},
-	} {
-		call := 0
-		f := newFake(t, func(_, _ int, _ []string) string {
-			if call++; call == 1 {
-				return claimed
-			}
-			return c.found
-		})
-		other, n := nativeOf(t), nativeOf(t)
-		nodeFor(t, newBatching(t, f, Config{})).send(t.Context(), &other.command, &n.command)
-		if got := n.decide(); got != c.want || n.result.Outcome != c.outcome {
-			t.Errorf("%s: decided %v, %v; want %v, %v", c.name, got, n.result.Outcome, c.want, c.outcome)
-		}
-		if other.decide() != decided || other.result.Outcome != store.Claimed || other.result.Fence != 1999 {
-			t.Errorf("%s: the claim beside it: %+v, %v", c.name, other.result, other.sendErr)
-		}
-	}
-}
-
 // Calls that arrive while a lane is busy share the next batch, except where every call is
 // sent alone.
 func TestCallsThatWaitShareABatch(t *testing.T) {
