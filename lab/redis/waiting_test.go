@@ -20,7 +20,7 @@ func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 		return st.Complete(t.Context(), redisCompletion(r, granted, "answer"))
 	}
 	release := func(r store.ClaimRequest, _ store.ClaimResult) error { return st.Release(t.Context(), r.ID, r.Owner) }
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name    string
 		watched bool
 		end     func(r store.ClaimRequest, granted store.ClaimResult) error
@@ -43,6 +43,7 @@ func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 		{"release watched", true, release},
 	} {
 		r := labtest.NewClaim()
+		r.Takeover = i%2 == 0 // makes no difference
 		granted := labtest.WantClaim(t, st, r, store.Claimed)
 		written := redisWritten(t, client)
 		want := 0
