@@ -1,73 +1,68 @@
 package labhttp_test
 
 import (
-	"path"
-	"slices"
-	"strings"
-	"sync"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
-	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
-	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/wire"
+	"github.com/reprise-go/reprise/proxy"
 )
 
-// throughProxy are the cases that cannot hold for a service that is another process. They
-// run, and have to fail. Cases with an option that no file has are not applicable.
-var throughProxy = slices.Concat(slices.DeleteFunc(slices.Clone(testapp.NetHTTPWaivers), func(w conformance.Waiver) bool { return w.Case == "R27h" }), waive(
-	"a panic, a cut response and a taken connection are a lost answer to the proxy: 502, and the outcome is unknown, with either preset",
-	map[string]string{
-		"R31e": "is answered 502", "R33a": "is answered 502", "R33b": "is answered 502", "T7": "is answered 502",
-		"R33g": "the handler did not run: 409", "R34d": "the handler did not run: 409", "R34f": "answered 200",
-	},
-), waive(
-	"the upstream's response to a run that was cancelled does not reach the proxy: 502, and the outcome is unknown; 503 when it was over before it was sent",
-	map[string]string{"R31j": "the handler did not run: 50"},
-), waive(
-	"a decision of a handler in Go does not leave its process",
-	map[string]string{"R52a": "want the problem outcome-unknown", "R52c": "answered 504"},
-), waive(
-	"the case makes a record itself, and the proxy hashes the scope, so its records have other IDs",
-	map[string]string{"R24c": "want the problem in-progress", "R24i": "want the problem in-progress"},
-), waive(
-	"a file has no functions: its scopes are hashed values, which never are away and have no control byte",
-	map[string]string{"R43d": "want the problem scope-missing", "R44": "want the problem store-unavailable"},
-), waive(
-	"fields of one hop end at the proxy, a malformed one is a lost answer, and the service cannot remove those of a layer in front",
-	map[string]string{"R13g": "answer 1 is 201", "R13h": "the handler did not run: 502"},
-), waive(
-	"a request in chunks ends its connection, because net/http drops a length that stood beside them, as RFC 9112 permits",
-	map[string]string{"R27h": "want [400 501]", "R47b": "EOF"},
-))
-
-// waive waives cases for a reason, by what each of them says.
-func waive(reason string, cases map[string]string) (all []conformance.Waiver) {
-	for id, says := range cases {
-		all = append(all, conformance.Waiver{Case: id, Reason: reason, Says: says})
-	}
-	return all
-}
-
-// brief are the prefixes of the cases that every run has.
-var brief = []string{"R12", "R23", "R27", "R28", "R34"}
-
-// TestProxyConformance runs the cases for adapters on the proxy.
-func TestProxyConformance(t *testing.T) {
-	t.Parallel()
-	adaptertest.Run(t, func(tb testing.TB) adaptertest.Fixture {
-		if id := path.Base(tb.Name()); !slices.ContainsFunc(brief, func(prefix string) bool { return strings.HasPrefix(id, prefix) }) {
-			labtest.Breadth(tb, "cases of adapters on the proxy")
-		}
-		st := sync.OnceValue(memstore.New)
-		return adaptertest.Fixture{
-			Open:  func(testing.TB) store.Store { return st() },
-			Serve: serveForwarded, Waivers: throughProxy,
-		}
-	})
-}
-
 func TestProxyWire(t *testing.T) { wire.RunOn(t, "proxy", serveForwarded) } //nolint:paralleltest // it measures memory
+
+// serveForwarded serves the handlers of the application, without an adapter, behind a
+// [proxy.Handler] in the place of the adapter, with those options of a case that a file
+// of the proxy can have.
+func serveForwarded(tb testing.TB, o adaptertest.Options) (addr string) {
+	tb.Helper()
+	if o.Guard.Problems.Write != nil {
+		tb.Skip("not applicable: a file of the proxy has no functions")
+	}
+	return testapp.InTest(testapp.NetHTTP(func(*protocol.Guard, func(*http.Request) (string, error)) func(http.Handler) http.Handler {
+		return func(h http.Handler) http.Handler {
+			forward := forwarded(tb, &o, h)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if len(r.Header.Values(adaptertest.TenantHeader)) == 0 { // as a gateway in front of the proxy
+					r.Header.Set(adaptertest.TenantHeader, adaptertest.DefaultTenant)
+				}
+				forward.ServeHTTP(w, r)
+			})
+		}
+	}))(tb, o)
+}
+
+// forwarded serves an upstream and returns a proxy in front of it. Both end with the
+// test.
+func forwarded(tb testing.TB, o *adaptertest.Options, upstream http.Handler) *proxy.Handler {
+	tb.Helper()
+	server := httptest.NewUnstartedServer(upstream)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.Start()
+	tb.Cleanup(server.Close)
+	c := proxy.Config{Default: proxy.Policy{
+		Name: o.Guard.Label, Preset: "recoverable", MaxRequestBody: o.Guard.Limits.RequestBody, MaxResponseBody: o.Guard.Limits.ResponseBody,
+	}}
+	if o.Guard.Fingerprint.Func != nil { // CanonicalJSON
+		c.Default.Fingerprint = "json"
+	}
+	labtest.Must(tb, errors.Join(c.Upstream.UnmarshalText([]byte(server.URL)), c.Scope.UnmarshalText([]byte("header:"+adaptertest.TenantHeader))))
+	engine := o.Engine
+	engine.Log = slog.New(slog.DiscardHandler)
+	h, err := proxy.New(o.Store, c, proxy.Options{Engine: engine})
+	labtest.Must(tb, err)
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), time.Second)
+		defer cancel()
+		_ = h.Close(ctx) // a case may leave runs behind
+	})
+	return h
+}
