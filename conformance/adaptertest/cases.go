@@ -9,8 +9,7 @@ import (
 
 var cases = slices.Concat(
 	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, formCases, bodyCases, framingCases,
-	outcomeCases, unknownCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases,
-	scopeCases, nestedCases, trapCases,
+	outcomeCases, unknownCases, streamingCases, offloadCases, scopeCases, nestedCases, trapCases,
 )
 
 // inOrder yields the parts of a case by their names: a case that ends at its first

@@ -2,19 +2,16 @@ package adaptertest
 
 import (
 	"strings"
+	"time"
 
 	"github.com/reprise-go/reprise/conformance"
 
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// held is a program whose handler is held until the case releases the handlers of its
-// server.
-var held = Program{Effect: true, Status: 201, Headers: []Pair{{"Location", "/orders/1"}}, Body: "held"}
-
 var concurrencyCases = []testCase{
 	{
-		conformance.Case{ID: "R22b", Rule: "A different request with the same key is refused after the first completed, and its record is untouched.", Source: "draft 2.6"},
+		conformance.Case{ID: "R22b", Rule: "A different request with the same key is refused after the first completed, and its record is untouched; an expired one is refused as well.", Source: "draft 2.6, profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created)
@@ -24,6 +21,12 @@ var concurrencyCases = []testCase{
 				srv.replays(c, first)
 			}
 			srv.ran(1)
+			srv = e.serve(Options{Guard: protocol.Config{Retention: time.Millisecond, Horizon: long}})
+			c = c.freshKey()
+			srv.run(c)
+			srv.eventually("the end of the retention", func() bool { return srv.send(c).value(protocol.FieldReplayed) == "" })
+			srv.refuses(c, protocol.CodeResultExpired)
+			srv.refuses(c.withBody("another"), protocol.CodeKeyReused)
 		},
 	},
 	{

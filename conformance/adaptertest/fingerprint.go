@@ -93,21 +93,6 @@ var fingerprintCases = []testCase{
 			srv.ran(1)
 		},
 	},
-	{
-		conformance.Case{ID: "R25b", Rule: "The framing of the body and the spelling of the key are not compared.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(created)
-			first := srv.run(c)
-			for _, size := range []int{1, 5, 1000} {
-				w := srv.dial()
-				w.write(c.chunked(size))
-				srv.wantReplay(w.read(), first)
-			}
-			srv.replays(c.withKeys(`"`+e.key+`";trace=1`), first)
-			srv.ran(1)
-		},
-	},
 }
 
 // echo reads the body of a response to a program with echo.

@@ -95,21 +95,6 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34h", Rule: "An upgraded connection passes through untouched, with a key or without: a GET is not keyed.", Source: "RFC 9110 7.8"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true}})
-			c := e.post(hijacked).withMethod("GET").withBody("").with("Connection", "Upgrade").with("Upgrade", "websocket").with("Sec-WebSocket-Version", "13")
-			for _, c := range []call{c, c, c.withKeys()} {
-				w := srv.dial()
-				w.write(c.head())
-				if a := w.read(); a.body != "taken" {
-					srv.Errorf("answered %v", a)
-				}
-			}
-			srv.wantNoStoreCall()
-		},
-	},
-	{
 		conformance.Case{ID: "R35n", Rule: "A client that leaves while a body over the limit is sent: its retry gets the summary and does not run.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
@@ -121,19 +106,6 @@ var streamingCases = []testCase{
 			w.close()
 			srv.wantSummary(srv.sendUntilDone(c), 201)
 			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R35e", Rule: "Where effects commit with the response, a response that is too large to keep undoes them.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Transactional: true, Limits: protocol.Limits{ResponseBody: 1000}}})
-			c := e.post(oversized(1001))
-			for range 2 {
-				srv.wantProblem(srv.send(c), c, protocol.CodeResponseTooLarge)
-			}
-			srv.ran(2)
-			last := c.does(created)
-			srv.replays(last, srv.run(last))
 		},
 	},
 }

@@ -110,16 +110,6 @@ var trapCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "T6", Rule: "The protocol's response fields have no effect in a request.", Source: "trap: a client-sent control header"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(created).with(protocol.FieldReplayed, "true").with(protocol.FieldStatus, "unprotected").with(protocol.FieldBody, "omitted")
-			srv.replays(e.post(created), srv.run(c))
-			srv.run(c.withKeys())
-			srv.ran(2)
-		},
-	},
-	{
 		conformance.Case{ID: "T7", Rule: "A request without a key gets the same response as without the middleware: streams, trailers, errors, cuts.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
