@@ -35,47 +35,6 @@ var raceCases = []testCase{
 				s.want("complete", winner.tryComplete("of the winner"), nil)
 			}
 		}),
-	function("race-after-release", nil, "G1 exclusion",
-		"Of many owners that claim during a release, at most one is granted, and the others then see it in progress.",
-		func(s *scene) {
-			for i := range rounds {
-				s.must(a.of(i).claims(first))
-				c := s.caller(a.of(i))
-				granted := c.claimTogether(func() { s.report("release", c.tryRelease(), nil) })
-				if len(granted) > 1 {
-					s.Fatalf("%d claims were granted", len(granted))
-				}
-				for _, winner := range granted {
-					s.want("release", winner.tryRelease(), nil)
-				}
-			}
-		}),
-	function("race-repeat", nil, "Store, Repetition",
-		"An owner that repeats its claim before the first reply arrives is granted one attempt, and no other owner is granted any.",
-		func(s *scene) {
-			for i := range rounds {
-				var mu sync.Mutex
-				fences := map[uint64]bool{}
-				owner := s.caller(a.of(i))
-				together(racers, func(n int) {
-					c := *owner
-					if n%2 == 1 {
-						c.store = s.two
-					}
-					got, err := c.untilDefinite()
-					if err != nil || got.Outcome != store.Claimed {
-						s.Errorf("claim answered %v, %v to its owner", got.Outcome, err)
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					fences[got.Fence] = true
-				})
-				if len(fences) != 1 {
-					s.Fatalf("one owner was given the fences %v", fences)
-				}
-				s.must(b.of(i).claims(inProgress))
-			}
-		}),
 	function("race-late-completion", nil, "G3 fencing",
 		"When a late completion races a takeover, one of them wins and the other learns that it lost.",
 		func(s *scene) {
@@ -83,9 +42,6 @@ var raceCases = []testCase{
 				together(len(some), func(i int) { some[i].raceTakeover() })
 			}
 		}),
-	function("race-zombies", nil, "G1 exclusion, G3 fencing",
-		"While every former owner tries at once, over takeovers and releases, only the current owner succeeds, and fences only grow.",
-		testZombies),
 	function("race-release", nil, "Store.Claim, G3 fencing",
 		"Claims that race the release of a lapsed attempt, and each other's releases, take nothing from a record that is gone: after a release the attempt is 1, the fence has grown, and the lease is whole.",
 		func(s *scene) {
@@ -160,28 +116,13 @@ func (s *scene) lapseAll(n int) []*caller {
 	return all
 }
 
-// race lets rivals claim at once and returns the only one that is granted, as the wanted
-// attempt.
+// race lets rivals claim at once, half of them in each process, and returns the only one
+// that is granted, as the wanted attempt. The others have to see it in progress.
 func (c *caller) race(attempt int) *caller {
 	c.Helper()
-	winners := c.claimTogether(func() {})
-	if len(winners) != 1 || winners[0].granted.Attempt != attempt {
-		c.Fatalf("%d of %d claims were granted, want 1 as attempt %d", len(winners), racers, attempt)
-	}
-	return winners[0]
-}
-
-// claimTogether lets rivals claim at once, half of them in each process, while something
-// else happens, and returns those that were granted. The others have to see them in
-// progress.
-func (c *caller) claimTogether(meanwhile func()) (winners []*caller) {
-	c.Helper()
 	var mu sync.Mutex
-	together(racers+1, func(i int) {
-		if i == racers {
-			meanwhile()
-			return
-		}
+	var winners []*caller
+	together(racers, func(i int) {
 		rival := c.rivalIn(i)
 		got, err := rival.untilDefinite()
 		mu.Lock()
@@ -195,7 +136,10 @@ func (c *caller) claimTogether(meanwhile func()) (winners []*caller) {
 			c.Errorf("claim answered %v, want %v or %v", got.Outcome, store.Claimed, store.InProgress)
 		}
 	})
-	return winners
+	if len(winners) != 1 || winners[0].granted.Attempt != attempt {
+		c.Fatalf("%d of %d claims were granted, want 1 as attempt %d", len(winners), racers, attempt)
+	}
+	return winners[0]
 }
 
 // rivalIn returns a rival in one process or the other.
@@ -281,56 +225,4 @@ func (c *caller) untilDefinite(passing ...store.Outcome) (got store.ClaimResult,
 		}
 	}
 	return got, err
-}
-
-func testZombies(s *scene) {
-	origin := s.caller(a)
-	var former []*caller
-	fence := uint64(0)
-	for round := range rounds {
-		current := origin.rival()
-		current.Lease = s.grain
-		got, err := current.tryClaim()
-		if err != nil || got.Outcome != store.Claimed || got.Fence < fence || got.Attempt > 1 && got.Fence == fence {
-			s.Fatalf("claim answered %v, %v: attempt %d has fence %d after %d", got.Outcome, err, got.Attempt, got.Fence, fence)
-		}
-		fence = got.Fence
-		current.mustRenew(hour)
-		together(len(former), func(i int) { former[i].isRejected() })
-		if got, err := origin.rival().tryClaim(); err != nil || got.Outcome != store.InProgress {
-			s.Fatalf("claim answered %v, %v; want %v", got.Outcome, err, store.InProgress)
-		}
-		former = append(former, current)
-		if round%3 == 0 {
-			s.want("release", current.tryRelease(), nil)
-			continue
-		}
-		current.mustRenew(s.grain)
-		s.advance(s.grain)
-	}
-}
-
-func (c *caller) mustRenew(lease time.Duration) {
-	c.Helper()
-	c.Lease = lease
-	if got, err := c.tryRenew(); err != nil || got[0] != store.Renewed {
-		c.Fatalf("renew answered %v, %v; want %v", got, err, store.Renewed)
-	}
-}
-
-// isRejected lets a former owner try everything at once. None of it may succeed.
-func (c *caller) isRejected() {
-	c.Helper()
-	together(3, func(i int) {
-		switch i {
-		case 0:
-			c.report("complete by a former owner", c.tryComplete("of a former owner"), lost)
-		case 1:
-			c.report("release by a former owner", c.tryRelease(), nil)
-		default:
-			if got, err := c.tryRenew(); err != nil || got[0] != store.RenewLost {
-				c.Errorf("renew by a former owner answered %v, %v; want %v", got, err, store.RenewLost)
-			}
-		}
-	})
 }

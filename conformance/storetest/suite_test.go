@@ -1,10 +1,8 @@
 package storetest
 
 import (
-	"context"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -135,48 +133,4 @@ func TestStoreOnAManualClock(t *testing.T) {
 			Advance: func(_ testing.TB, d time.Duration) { st.Advance(d) },
 		}
 	})
-}
-
-// Real time, as on a server.
-func TestStoreOnTheWallClock(t *testing.T) {
-	t.Parallel()
-	Run(t, func(testing.TB) Fixture {
-		st := memstore.New()
-		return Fixture{
-			Open:    func(testing.TB) store.Store { return st },
-			Advance: conformance.Sleep,
-			Grain:   20 * time.Millisecond,
-		}
-	})
-}
-
-// slowDisk is a store in which a record stays in progress while its completion is being
-// written.
-type slowDisk struct {
-	store.Store
-
-	writing *sync.Map
-}
-
-func (s slowDisk) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	if _, busy := s.writing.Load(r.ID); busy {
-		return store.ClaimResult{Outcome: store.InProgress, Remaining: time.Millisecond}, r.Validate()
-	}
-	return s.Store.Claim(ctx, r)
-}
-
-func (s slowDisk) Complete(ctx context.Context, r store.CompleteRequest) error {
-	s.writing.Store(r.ID, true)
-	defer s.writing.Delete(r.ID)
-	conformance.Sleep(nil, 200*time.Millisecond)
-	return s.Store.Complete(ctx, r)
-}
-
-func TestLateCompletionMayWaitForASlowDisk(t *testing.T) {
-	t.Parallel()
-	st := sync.OnceValue(func() store.Store { return slowDisk{memstore.New(), new(sync.Map)} })
-	got := tryCase(t, find(t, "race-late-completion"), Fixture{Open: func(testing.TB) store.Store { return st() }})
-	if got.Failed() {
-		t.Error(got.Text())
-	}
 }
