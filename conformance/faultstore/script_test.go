@@ -3,7 +3,6 @@ package faultstore_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -96,78 +95,5 @@ func TestAwaitWaitsForTheNthCall(t *testing.T) {
 	cancel()
 	if err := faults.Await(ctx, faultstore.Release, 9); !errors.Is(err, context.Canceled) {
 		t.Errorf("waiting for a call that does not come: %v, want context.Canceled", err)
-	}
-}
-
-// The abilities, each as a type to embed.
-type (
-	waiter    struct{ store.Waiter }
-	purger    struct{ store.Purger }
-	checker   struct{ store.Checker }
-	inspector struct{ store.Inspector }
-)
-
-func abilities(s store.Store) [4]bool {
-	_, w := store.As[store.Waiter](s)
-	_, p := store.As[store.Purger](s)
-	_, c := store.As[store.Checker](s)
-	_, i := store.As[store.Inspector](s)
-	return [4]bool{w, p, c, i}
-}
-
-func TestStoreHasExactlyTheAbilitiesOfTheWrappedOne(t *testing.T) {
-	t.Parallel()
-	stores := []store.Store{
-		&counter{},
-		struct {
-			*counter
-			waiter
-			purger
-			inspector
-		}{},
-		struct {
-			*counter
-			purger
-			checker
-		}{},
-		struct {
-			*counter
-			waiter
-			purger
-			checker
-			inspector
-		}{},
-	}
-	for _, inner := range stores {
-		t.Run(fmt.Sprint(abilities(inner)), func(t *testing.T) {
-			t.Parallel()
-			store, _ := faultstore.New(inner)
-			if got := abilities(store); got != abilities(inner) {
-				t.Errorf("wrapped: %v", got)
-			}
-			twice, _ := faultstore.New(store)
-			if got := abilities(twice); got != abilities(inner) {
-				t.Errorf("wrapped twice: %v", got)
-			}
-		})
-	}
-}
-
-type fakePurger struct{}
-
-func (fakePurger) Purge(context.Context, int) (int, error) { return 42, nil }
-
-func TestAbilitiesAreForwarded(t *testing.T) {
-	t.Parallel()
-	st, _ := faultstore.New(struct {
-		*counter
-		fakePurger
-	}{&counter{}, fakePurger{}})
-	purger, ok := store.As[store.Purger](st)
-	if !ok {
-		t.Fatal("no purger")
-	}
-	if n, err := purger.Purge(t.Context(), 1); n != 42 || err != nil {
-		t.Errorf("purged %d, %v", n, err)
 	}
 }
