@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
@@ -14,7 +13,7 @@ import (
 )
 
 // bare is handlers by their paths, which run without a key as if there were no
-// middleware.
+// middleware, and with one as an adapter runs them.
 type bare map[string]func(http.ResponseWriter)
 
 // serve serves the handlers in the way an adapter does.
@@ -71,12 +70,10 @@ func TestA3SuppressedFields(t *testing.T) {
 	const html = "<html>"
 	bare{
 		"/date": func(w http.ResponseWriter) { w.Header()["Date"] = nil },
-		"/type": func(w http.ResponseWriter) { w.Header()["Content-Type"] = nil; _, _ = io.WriteString(w, html) },
 		"/both": func(w http.ResponseWriter) {
 			w.Header()["Date"], w.Header()["Content-Type"] = nil, []string{}
 			_, _ = io.WriteString(w, html)
 		},
-		"/outer":   func(w http.ResponseWriter) { w.Header()["X-Outer"] = nil; w.WriteHeader(http.StatusCreated) },
 		"/shown":   func(w http.ResponseWriter) { w.Header().Set("X-Hidden", "shown") },
 		"/deleted": func(w http.ResponseWriter) { w.Header().Del("X-Hidden") },
 		"/trailers": func(w http.ResponseWriter) {
@@ -102,11 +99,6 @@ func TestA3SuppressedFields(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 			w.Header()["Date"], w.Header()["Content-Type"], w.Header()["X-Outer"] = nil, nil, nil
 			_, _ = io.WriteString(w, html)
-		},
-		"/long": func(w http.ResponseWriter) {
-			w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
-			_, _ = io.WriteString(w, strings.Repeat(html, 1000))
-			w.Header().Set("Date", "x")
 		},
 		"/flushed": func(w http.ResponseWriter) {
 			w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
