@@ -27,9 +27,7 @@ const (
 // seconds for those that run. An error says that it could not start, that the server
 // failed, or which requests had not ended by then.
 func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options, stdout, stderr io.Writer) error {
-	lines := newLines(stderr)
-	defer lines.close()
-	log := slog.New(slog.NewJSONHandler(lines, nil))
+	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	slog.SetDefault(log)
 	redis.SetLogger(redisLog{log})
 
