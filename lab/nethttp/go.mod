@@ -3,7 +3,6 @@ module github.com/reprise-go/reprise/lab/nethttp
 go 1.26.0
 
 require (
-	github.com/jackc/pgx/v5 v5.9.1
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
@@ -22,6 +21,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.9.1 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect

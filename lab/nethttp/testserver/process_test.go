@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -27,8 +28,15 @@ func TestSIGTERMWaitsForNoConnectionThatIsIdleOrNew(t *testing.T) {
 func TestDrainEndsAfterItsBudgetAndSaysSo(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	_, leave := server.running(t, message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 60_000, IgnoreCtx: true}})
-	defer leave()
+	slow := adaptertest.Program{DelayMS: 60_000, IgnoreCtx: true}
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.addr)
+	labtest.Must(t, err)
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /t/slow HTTP/1.1\r\nHost: test\r\nIdempotency-Key: k\r\n%s: %s\r\nContent-Length: 0\r\n\r\n", adaptertest.ProgramHeader, slow.Header())
+	labtest.Eventually(t, "its handler runs", func() bool {
+		_, inFlight := server.counts(t, "slow")
+		return inFlight > 0
+	})
 	began := time.Now()
 	server.Signal(t, syscall.SIGTERM)
 	if code := server.Exit(t); code != 1 || !strings.Contains(server.Output(), "unfinished operations (1)") {
@@ -37,26 +45,6 @@ func TestDrainEndsAfterItsBudgetAndSaysSo(t *testing.T) {
 	if took := time.Since(began); took < 3*time.Second {
 		t.Errorf("ended after %v, before the budget of 5 s", took)
 	}
-}
-
-func TestPurgeDeletesWhatIsPastItsRetention(t *testing.T) {
-	t.Parallel()
-	server := start(t, "-retention", "100ms", "-purge", "10ms")
-	m := message{target: "/t/x", key: "k"}
-	server.do(t, m).wantRun(t, "1")
-	eventually(t, "a purge", func() bool { return server.logged(t, "purged") })
-	server.do(t, m).wantRun(t, "2")
-}
-
-func TestInvalidProgramIsRefusedAndLeavesTheKeyFree(t *testing.T) {
-	t.Parallel()
-	server := start(t)
-	m := message{target: "/t/bad", key: "k", raw: `{"stauts":1}`}
-	if a := server.do(t, m).want(t, http.StatusBadRequest); !strings.Contains(a.body, `unknown field "stauts"`) {
-		t.Errorf("%q, want the reason", a.body)
-	}
-	m.raw = ""
-	server.do(t, m).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
 }
 
 // What TestInvalidFlagsAreRefused of lab/serve finds ends the process with 2, and what
@@ -100,28 +88,4 @@ func TestKeysPerEndpointAndResponsesWithoutTheirBody(t *testing.T) {
 	server.do(t, message{method: http.MethodPatch, target: "/t/y", key: "k"}).wantRun(t, "2")
 	server.do(t, message{target: "/t/y?q", key: "k"}).want(t, http.StatusUnprocessableEntity)
 	server.do(t, message{target: "/t/y", key: "k"}).wantRun(t, "1")
-}
-
-func TestDelayEndsWithTheContextUnlessIgnored(t *testing.T) {
-	t.Parallel()
-	server := start(t)
-	for op, ignore := range map[string]bool{"gives-up": false, "works-on": true} {
-		// Without a key the context is the client's.
-		_, leave := server.running(t, message{target: "/t/" + op, program: &adaptertest.Program{DelayMS: 60_000, IgnoreCtx: ignore}})
-		leave()
-	}
-	eventually(t, "the handler gives up", func() bool {
-		_, inFlight := server.counts(t, "gives-up")
-		return inFlight == 0
-	})
-	if _, inFlight := server.counts(t, "works-on"); inFlight != 1 {
-		t.Error("the handler that ignores its context gave up")
-	}
-}
-
-func TestALayerOutsideReadsTheBodyAway(t *testing.T) {
-	t.Parallel()
-	m := message{target: "/t/x", key: "k", body: `{"a":1}`}
-	start(t, "-outer-body", "drain").do(t, m).want(t, http.StatusBadRequest)
-	start(t).do(t, m).want(t, adaptertest.DefaultStatus)
 }
