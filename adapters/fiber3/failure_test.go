@@ -101,20 +101,3 @@ func TestR33DroppedConnectionsAreNotReplayed(t *testing.T) {
 		s.ran(runs)
 	}
 }
-
-// A handler that sends its response itself has one, of any kind.
-func TestResponsesThatEndTheConnectionAreReplayed(t *testing.T) {
-	t.Parallel()
-	for name, h := range map[string]fiber.Handler{
-		"text":         func(c fiber.Ctx) error { return errors.Join(c.Status(201).SendString("made"), c.End()) },
-		"empty":        func(c fiber.Ctx) error { return c.End() },
-		"without body": func(c fiber.Ctx) error { return c.Status(204).End() },
-	} {
-		s := serveOne(t, reprise.Recoverable, nil, nil, h)
-		first, again := s.post("k"), s.retry("k")
-		if first.err != nil || !again.replayed || again.status != first.status || again.body != first.body {
-			t.Errorf("%s: got %+v and then %+v", name, first, again)
-		}
-		s.ran(1)
-	}
-}

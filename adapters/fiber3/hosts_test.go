@@ -59,28 +59,14 @@ func TestRunsAreFoundAgainOnEveryHost(t *testing.T) {
 		outside []any
 		h       fiber.Handler
 	}{
-		"plain": {h: made},
-		"values that the handler clears": {h: func(c fiber.Ctx) error {
-			c.RequestCtx().ResetUserValues()
-			return made(c)
-		}},
 		"another value in the place of the run": {h: func(c fiber.Ctx) error {
 			c.RequestCtx().SetUserValue(store.ContextKey, "another")
 			return made(c)
 		}},
-		"a deadline that the handler outlives": {outside: []any{expiring}, h: func(c fiber.Ctx) error {
-			<-fiber.Locals[context.Context](c, "deadline").Done()
-			return made(c)
-		}},
-		"both": {outside: []any{expiring}, h: func(c fiber.Ctx) error {
+		"values that the handler clears, and a deadline that it outlives": {outside: []any{expiring}, h: func(c fiber.Ctx) error {
 			<-fiber.Locals[context.Context](c, "deadline").Done()
 			c.RequestCtx().ResetUserValues()
 			return made(c)
-		}},
-		"a timeout outside, in time": {outside: []any{timeout.New(fiber.Ctx.Next, timeout.Config{Timeout: patience})}, h: made},
-		"a stream under a deadline": {outside: []any{expiring}, h: func(c fiber.Ctx) error {
-			<-fiber.Locals[context.Context](c, "deadline").Done()
-			return c.Status(fiber.StatusCreated).SendStreamWriter(func(w *bufio.Writer) { _, _ = w.WriteString("made") })
 		}},
 		"a context that the handler keeps from the pool": {h: func(c fiber.Ctx) error {
 			c.Abandon() // as the server-sent events of newer releases
