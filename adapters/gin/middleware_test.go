@@ -131,17 +131,6 @@ func TestGinContextIsTheContextOfTheRun(t *testing.T) {
 	}
 }
 
-// R22, R24: a form that a layer outside parsed is compared, too.
-func TestR24FormThatALayerOutsideParsed(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	b.POST("/payments", func(c *gin.Context) { c.PostForm("csrf") }, b.guarded, b.counted(func(c *gin.Context) {
-		c.String(http.StatusOK, "paid "+c.PostForm("amount"))
-	}))
-	b.CheckForm("/payments", "k", harness.URLEncoded)
-	b.Ran(1)
-}
-
 // The server removes the files of a form that was parsed from its own request, so it has
 // to learn of those of the handler's.
 func TestFilesOfAFormAreRemoved(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/reprise-go/reprise/adapters/internal/harness"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -56,40 +55,6 @@ func TestWriterReportsTheSentResponse(t *testing.T) {
 		}
 		if bare, first, again := <-outer, <-outer, <-outer; bare != first || (first == 1) != (path == "/error") || again != 0 {
 			t.Errorf("%s: a logger saw %d errors without a key, %d with one, and %d of the replay", path, bare, first, again)
-		}
-	}
-}
-
-// embedding is a layer that has a separate writer and makes no change.
-func embedding(c *gin.Context) {
-	c.Writer = struct{ gin.ResponseWriter }{c.Writer}
-	c.Next()
-}
-
-// Gin writes its default body for a route that it does not know, unless the header was
-// written.
-func TestHeaderWithoutABodyOnNoRoute(t *testing.T) {
-	t.Parallel()
-	for layer, outer := range map[string]gin.HandlerFunc{"none": func(*gin.Context) {}, "embedding": embedding} {
-		b := setup(t, protocol.Config{})
-		b.Use(outer, b.guarded, func(c *gin.Context) {
-			switch c.Request.URL.Path {
-			case "/now":
-				c.Writer.WriteHeaderNow()
-			case "/empty":
-				_, _ = c.Writer.Write(nil)
-			case "/flushed":
-				c.Writer.Flush()
-			}
-		})
-		for path, body := range map[string]string{"/now": "", "/empty": "", "/flushed": "", "/nothing": "404 page not found"} {
-			bare := b.Send("POST", path)
-			first, again := b.Twice("POST", path)
-			for _, a := range []harness.Response{bare, first, again} {
-				if a.Status != http.StatusNotFound || a.Body != body || a.Header.Get("Content-Type") != bare.Header.Get("Content-Type") {
-					t.Errorf("%s below %s: answered %+v, want the body %q", path, layer, a, body)
-				}
-			}
 		}
 	}
 }
