@@ -3,15 +3,12 @@ package cost
 
 import (
 	"context"
-	"errors"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
-	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -30,19 +27,15 @@ func Handler() http.Handler {
 // Guard returns a guard over a store.
 func Guard(tb testing.TB, store store.Store) *protocol.Guard {
 	tb.Helper()
-	engine, err := reprise.New(store, reprise.Config{})
+	guard, err := protocol.New(store, protocol.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := engine.Close(context.WithoutCancel(tb.Context())); err != nil {
+		if err := guard.Close(context.WithoutCancel(tb.Context())); err != nil {
 			tb.Error(err)
 		}
 	})
-	guard, err := protocol.Over(engine, protocol.Config{})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	return guard
 }
 
@@ -55,18 +48,7 @@ func Middleware(tb testing.TB) func(http.Handler) http.Handler {
 // Server serves a handler until the test ends.
 func Server(tb testing.TB, handler http.Handler) (addr string) {
 	tb.Helper()
-	ln, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ln) }()
-	tb.Cleanup(func() {
-		_ = server.Close()
-		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-			tb.Error(err)
-		}
-	})
-	return ln.Addr().String()
+	server := httptest.NewServer(handler)
+	tb.Cleanup(server.Close)
+	return server.Listener.Addr().String()
 }
