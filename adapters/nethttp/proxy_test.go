@@ -505,21 +505,43 @@ func TestAnErrorHandlerDecidesAboutBrokenResponses(t *testing.T) {
 	}
 }
 
-// A response shows that a request was sent, whatever the transport traced.
-func TestProxyKnowsThatARequestWithAResponseWasSent(t *testing.T) {
+func TestProxyBelievesNoTransport(t *testing.T) {
 	t.Parallel()
-	b := newBank(t, nil)
-	p := proxyTo(t, b.Listener.Addr().String())
-	p.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		httptrace.ContextClientTrace(r.Context()).GetConn(r.URL.Host) // and no GotConn
-		return &http.Response{StatusCode: http.StatusCreated, Body: http.NoBody, ContentLength: 0}, nil
-	})
-	p.ModifyResponse = func(*http.Response) error { return errModify }
-	g := newGateway(t, reprise.Recoverable, p)
-	if first := g.pay(); first.Status != http.StatusBadGateway {
-		t.Errorf("the first client got %d", first.Status)
+	created := func(body io.Reader, length int64) *http.Response {
+		return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(body), ContentLength: length}
 	}
-	g.isUnknown(b, 0, reasonCut)
+	for name, test := range map[string]struct {
+		transport roundTripper
+		refuses   bool // the response
+		status    int  // 0: it breaks off
+		reason    string
+	}{
+		"a response shows that a request was sent, whatever was traced": {func(r *http.Request) (*http.Response, error) {
+			httptrace.ContextClientTrace(r.Context()).GetConn(r.URL.Host) // and no GotConn
+			return created(http.NoBody, 0), nil
+		}, true, http.StatusBadGateway, reasonCut},
+		"a body ends by io.EOF itself, as for io.Copy, not by an error that wraps it": {func(*http.Request) (*http.Response, error) {
+			return created(io.MultiReader(strings.NewReader("pa"), iotest.ErrReader(fmt.Errorf("connection lost: %w", io.EOF))), -1), nil
+		}, false, 0, reasonCut},
+		"one that does not trace may have sent a request, whatever its error": {func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: errModify}
+		}, false, http.StatusBadGateway, reasonBroke},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(t, nil)
+			p := proxyTo(t, b.Listener.Addr().String())
+			p.Transport = test.transport
+			if test.refuses {
+				p.ModifyResponse = func(*http.Response) error { return errModify }
+			}
+			g := newGateway(t, reprise.Recoverable, p)
+			if first := g.pay(); first.Status != test.status {
+				t.Errorf("the first client got %d, want %d", first.Status, test.status)
+			}
+			g.isUnknown(b, 0, test.reason)
+		})
+	}
 }
 
 // The helpers of repriseclient find the call in the request of its response.
@@ -544,39 +566,6 @@ func TestProxyKeepsTheRequestThatATransportPutIntoTheResponse(t *testing.T) {
 	if got := newGateway(t, reprise.Recoverable, p).pay(); got.Status != http.StatusCreated {
 		t.Errorf("the client got %d", got.Status)
 	}
-}
-
-// The end of a body is io.EOF itself: a ReverseProxy takes an error that wraps it for a
-// failure, as io.Copy does.
-func TestProxyTakesAnErrorThatWrapsEOFForABreak(t *testing.T) {
-	t.Parallel()
-	b := newBank(t, nil)
-	p := proxyTo(t, b.Listener.Addr().String())
-	p.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
-		body := io.MultiReader(strings.NewReader("pa"), iotest.ErrReader(fmt.Errorf("connection lost: %w", io.EOF)))
-		return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(body), ContentLength: -1}, nil
-	})
-	g := newGateway(t, reprise.Recoverable, proxyTo(t, b.Listener.Addr().String()))
-	handler := Middleware(g.Guard(protocol.Config{}), Unscoped)(Proxy(p))
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/payments", strings.NewReader("12 EUR"))
-	r.Header.Set("Idempotency-Key", "k")
-	handler.ServeHTTP(httptest.NewRecorder(), r)
-	g.isUnknown(b, 0, reasonCut)
-}
-
-// A transport that does not trace may have sent a request, whatever its error.
-func TestProxyDoesNotBelieveTheErrorsOfUnknownTransports(t *testing.T) {
-	t.Parallel()
-	b := newBank(t, nil)
-	p := proxyTo(t, b.Listener.Addr().String())
-	p.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
-		return nil, &net.OpError{Op: "dial", Err: errModify}
-	})
-	g := newGateway(t, reprise.Recoverable, p)
-	if first := g.pay(); first.Status != http.StatusBadGateway {
-		t.Errorf("the first client got %d", first.Status)
-	}
-	g.isUnknown(b, 0, reasonBroke)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
