@@ -58,31 +58,14 @@ var bodyCases = []testCase{
 	{
 		conformance.Case{ID: "R27a", Rule: "A body that ends before its declared length runs nothing and stores nothing.", Source: "RFC 9112 8"},
 		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(echoes)
-			for _, sent := range []string{"", c.body[:1], c.body[:len(c.body)-1]} {
-				w := srv.dial()
-				w.write(c.head(line{"Content-Length", "12"}) + sent)
-				w.closeWrite()
-				w.wantRefusal(400)
-			}
-			srv.wantUnused(c)
+			body := e.post(echoes).body
+			e.refusesParts(line{"Content-Length", "12"}, "", body[:1], body[:len(body)-1])
 		},
 	},
 	{
 		conformance.Case{ID: "R27b", Rule: "A body whose chunks break off or are malformed runs nothing and stores nothing.", Source: "RFC 9112 8"},
 		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(echoes)
-			for _, sent := range []string{"", "4\r\n{\"am", "4\r\n{\"am\r\n", "zz\r\n{}\r\n0\r\n\r\n", "4\r\n{\"amX\r\n0\r\n\r\n", "-1\r\n\r\n0\r\n\r\n"} {
-				w := srv.dial()
-				w.write(c.head(line{"Transfer-Encoding", "chunked"}) + sent)
-				w.closeWrite()
-				if !w.wantRefusal(400) {
-					srv.Errorf("after the chunks %q", sent)
-				}
-			}
-			srv.wantUnused(c)
+			e.refusesParts(chunkedCoding, "", "4\r\n{\"am", "4\r\n{\"am\r\n", "zz\r\n{}\r\n0\r\n\r\n", "4\r\n{\"amX\r\n0\r\n\r\n", "-1\r\n\r\n0\r\n\r\n")
 		},
 	},
 	{
@@ -117,15 +100,7 @@ var bodyCases = []testCase{
 	{
 		conformance.Case{ID: "R27e", Rule: "A body whose trailer section breaks off runs nothing and stores nothing.", Source: "RFC 9112 8"},
 		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(echoes)
-			for _, sent := range []string{"4\r\n{\"am\r\n0\r\n", "4\r\n{\"am\r\n0\r\nX-Checksum: a"} {
-				w := srv.dial()
-				w.write(c.head(line{"Transfer-Encoding", "chunked"}) + sent)
-				w.closeWrite()
-				w.wantRefusal(400)
-			}
-			srv.wantUnused(c)
+			e.refusesParts(chunkedCoding, "4\r\n{\"am\r\n0\r\n", "4\r\n{\"am\r\n0\r\nX-Checksum: a")
 		},
 	},
 	{
@@ -275,6 +250,25 @@ func (srv *server) wantWholeOrRefused(c call, send func(call) string) {
 		}
 	}
 	srv.ran(before)
+}
+
+var chunkedCoding = line{"Transfer-Encoding", "chunked"}
+
+// refusesParts demands that a keyed request is refused, runs nothing and stores nothing,
+// whichever of the parts its client sends of the body before it leaves.
+func (e *env) refusesParts(framing line, parts ...string) {
+	e.Helper()
+	srv := e.serve(Options{})
+	c := e.post(echoes)
+	for _, sent := range parts {
+		w := srv.dial()
+		w.write(c.head(framing) + sent)
+		w.closeWrite()
+		if !w.wantRefusal(400) {
+			srv.Errorf("after the chunks %q", sent)
+		}
+	}
+	srv.wantUnused(c)
 }
 
 // wantRefusal demands that the response is a refusal with one of these statuses, or that

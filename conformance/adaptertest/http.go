@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"slices"
 	"strings"
 )
@@ -24,10 +22,6 @@ func (srv *server) try(c call) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(srv.Context()), srv.fixture.Patience)
 	defer cancel()
 	var got answer
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
-		got.early = append(got.early, answer{status: code, fields: linesOf(http.Header(h))})
-		return nil
-	}})
 	r, err := http.NewRequestWithContext(ctx, c.method, "http://"+srv.addr+c.target, strings.NewReader(c.body))
 	if err != nil {
 		return got, err
