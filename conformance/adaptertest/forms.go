@@ -71,19 +71,6 @@ var formCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R24i", Rule: "A form of one part has the fingerprint of its bytes in every framework, so processes that parse it and processes that do not share its record.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			for _, part := range []formPart{title, picture} {
-				c := e.upload("b", part).freshKey()
-				other := srv.claims(c)
-				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeInProgress)
-				other.completes("not a response")
-				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeRecordCorrupt)
-			}
-		},
-	},
-	{
 		conformance.Case{ID: "R24j", Rule: "A body that is no form, although its type says so, runs once: it is compared by its bytes, or by the parts that the framework makes out, or the framework refuses it.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})

@@ -72,32 +72,39 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33a", Rule: "A response that is cut short is released and never replayed as if it were whole.", Source: "RFC 9112 8"},
+		conformance.Case{ID: "R33a", Rule: "A response that is cut short, a stream too, is released and never replayed as if it were whole. With AtMostOnce it does not run again either.", Source: "RFC 9112 8"},
 		func(e *env) {
-			srv := e.serve(Options{})
+			srv, kept := e.serve(Options{}), e.serve(Options{Guard: atMostOnce})
 			for _, p := range cutShort {
 				c := e.post(p).freshKey()
 				srv.dial().wantFailure(c)
 				last := c.does(created)
 				srv.replays(last, srv.run(last))
+				c = c.freshKey()
+				kept.dial().wantFailure(c)
+				kept.refuses(c, protocol.CodeResultUnavailable)
 			}
 			srv.ran(2 * len(cutShort))
+			kept.ran(len(cutShort))
 		},
 	},
 	{
-		conformance.Case{ID: "R33e", Rule: "A status without a body is a response like any other: it is kept and replayed, 200 included.", Source: "profile"},
+		conformance.Case{ID: "R33e", Rule: "A status without a body is a response like any other, 200 included: it is kept and replayed without one, and no media type is invented for it.", Source: "profile, RFC 9110 15.3.5"},
 		func(e *env) {
 			srv := e.serve(Options{})
-			statuses := []int{200, 202, 203, 204, 303, 404}
+			statuses := []int{200, 202, 203, 204, 205, 303, 304, 404}
 			for _, status := range statuses {
-				c := e.post(Program{Status: status, StatusOnly: true}).freshKey()
-				first := srv.run(c)
-				if bare := srv.send(c.withKeys()); first.status != status || first.body != "" || bare.status != status {
-					srv.Errorf("answered %v, and %v without a key", first, bare)
+				for _, only := range []bool{false, true} {
+					c := e.post(Program{Status: status, StatusOnly: only}).freshKey()
+					first := srv.dial().ask(c)
+					srv.wantRun(first)
+					if bare := srv.send(c.withKeys()); first.status != status || first.body != "" || bare.status != status {
+						srv.Errorf("answered %v, and %v without a key", first, bare)
+					}
+					srv.wantReplay(srv.dial().ask(c), first) // its Content-Type included
 				}
-				srv.replays(c, first)
 			}
-			srv.ran(2 * len(statuses))
+			srv.ran(4 * len(statuses))
 		},
 	},
 	{
@@ -190,6 +197,8 @@ var cutShort = []Program{
 	{Status: 200, Body: "only half of this", Behaviour: Aborts},
 	{Status: 200, Body: "only half of this", Behaviour: Panics},
 	{Status: 200, BodySize: 200_000, Behaviour: Panics},
+	{Status: 200, Chunks: streamed.Chunks, Behaviour: Panics},
+	{Status: 200, Chunks: streamed.Chunks, Behaviour: Aborts},
 }
 
 // wantFailure sends a request whose handler does not return, and demands a 500 or the end

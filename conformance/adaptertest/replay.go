@@ -61,22 +61,6 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R16a", Rule: "A response without a body is replayed without one, and no media type is invented for it.", Source: "RFC 9110 15.3.5"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			for _, status := range []int{0, 200, 201, 204, 205, 304, 404} {
-				c := e.post(Program{Status: status}).freshKey()
-				w := srv.dial()
-				first := w.ask(c)
-				srv.wantRun(first)
-				if first.body != "" {
-					srv.Errorf("the first answer has the body %q", first.body)
-				}
-				srv.wantReplay(w.ask(c), first) // its Content-Type included
-			}
-		},
-	},
-	{
 		conformance.Case{ID: "R16b", Rule: "A replay has the media type of the first response, even if the framework guessed it or there is none.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})

@@ -62,26 +62,6 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34d", Rule: "A stream that is cut short is released or kept as unavailable, depending on the preset.", Source: "profile"},
-		func(e *env) {
-			for _, behaviour := range []Behaviour{Panics, Aborts} {
-				p := streamed
-				p.Behaviour = behaviour
-				srv := e.serve(Options{})
-				c := e.post(p).freshKey()
-				srv.dial().wantCut(c)
-				last := c.does(created)
-				srv.replays(last, srv.run(last))
-
-				srv = e.serve(Options{Guard: atMostOnce})
-				c = c.freshKey()
-				srv.dial().wantCut(c)
-				srv.refuses(c, protocol.CodeResultUnavailable)
-				srv.ran(1)
-			}
-		},
-	},
-	{
 		conformance.Case{ID: "R34f", Rule: "The response on a hijacked connection is the handler's own and is never kept.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
@@ -118,14 +98,4 @@ func oversized(n int) Program {
 	return Program{Status: 201, BodySize: n, Headers: []Pair{
 		{"Location", "/orders/1"}, {"Content-Type", "x/y"}, {"ETag", `"1"`}, {"Content-Language", "de"},
 	}}
-}
-
-// wantCut sends a request whose stream breaks off, and demands that the client can tell.
-func (w *wire) wantCut(c call) {
-	w.srv.Helper()
-	w.write(c.bytes())
-	a, err := w.tryRead()
-	if err == nil || !isClosed(err) {
-		w.srv.Fatalf("a stream that breaks off is answered %v, %v", a, err)
-	}
 }

@@ -7,8 +7,8 @@ func Adapters() []Mutant { return adapterFlaws }
 var adapterFlaws = []Mutant{
 	// Flaws in how an adapter reads the request.
 	{"first-line-only", "looks at the first line with a key", "R6a"},
-	{"malformed-as-absent", "runs a request with a malformed key as one without", "R5a"},
-	{"empty-field-is-none", "takes an empty field for an absent one", "R5a"},
+	{"malformed-as-absent", "runs a request with a malformed key as one without", "R6a"},
+	{"empty-field-is-none", "takes an empty field for an absent one", "R6a"},
 	{"keys-every-method", "protects GET", "R9a"},
 	{"reads-first", "reads the body before it knows whether there is a key", "R1e"},
 	{"merges-trailers", "takes trailers for fields of the header", "R7a"},
@@ -72,7 +72,7 @@ var adapterFlaws = []Mutant{
 	{"repeats-date", "replays the date of the first answer", "R15"},
 	{"joins-lines", "joins the lines of a field", "R13a"},
 	{"loses-coding", "replays a compressed body without its coding", "R19"},
-	{"repeats-hop", "replays what Connection names", "R14c"},
+	{"repeats-hop", "replays what Connection names", "R14b"},
 	{"caches-problems", "lets its problems be cached", "R22b"},
 	{"forgets-removal", "leaves what the handler removed on a replay", "R13g"},
 	{"drops-cleaned", "replays no field that had a line end in its value", "R13h"},
