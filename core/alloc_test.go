@@ -1,14 +1,9 @@
 package reprise_test
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"runtime"
-	"runtime/pprof"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -79,33 +74,6 @@ func testAllocations(t *testing.T, ctx context.Context, store store.Store, newKe
 	}
 }
 
-func BenchmarkNewKey(b *testing.B) {
-	list := keys(1 << 16)
-	ctx, op, n := b.Context(), order(""), 0
-	var e *reprise.Engine
-	b.ReportAllocs()
-	for b.Loop() {
-		if n%len(list) == 0 { // before the keys, and the store, are used up
-			e = must(reprise.New(memstore.New(), reprise.Config{}))
-		}
-		op.Key = list[n%len(list)]
-		cycle(ctx, e, op, b.Fatal)
-		n++
-	}
-}
-
-func BenchmarkReplay(b *testing.B) {
-	e := must(reprise.New(memstore.New(), reprise.Config{}))
-	ctx, op := b.Context(), order("k")
-	cycle(ctx, e, op, b.Fatal)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			cycle(ctx, e, op, b.Error)
-		}
-	})
-}
-
 // P12: 10,000 attempts in flight take at most 1 KiB each, the record in the memory store
 // included. It is not parallel, because it counts the memory of the process.
 func TestP12AttemptsInFlightAreSmall(t *testing.T) {
@@ -141,91 +109,4 @@ func TestP12AttemptsInFlightAreSmall(t *testing.T) {
 	if err := closeWithin(t, e, time.Minute); err != nil {
 		t.Error(err)
 	}
-}
-
-// BenchmarkLocks shows P12: how often callers wait for locks of the engine and of the
-// memory store, and for which one most, and which part of their time that takes. The
-// callers of "threads" have a thread each, so that there are more of them than cores. On
-// a machine that does something else the time is mostly that of a holder whose thread
-// does not run; the number of waits is not.
-func BenchmarkLocks(b *testing.B) {
-	for _, callers := range []int{1, 4, 16} {
-		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { benchmarkLocks(b, callers) })
-		b.Run(fmt.Sprintf("threads=%d", callers), func(b *testing.B) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(callers))
-			benchmarkLocks(b, callers)
-		})
-	}
-}
-
-func benchmarkLocks(b *testing.B, callers int) {
-	b.Helper()
-	defer runtime.SetMutexProfileFraction(runtime.SetMutexProfileFraction(1))
-	before := lockWaits(b)
-	e := must(reprise.New(memstore.New(), reprise.Config{}))
-	ctx, list := b.Context(), keys(min(b.N, 300_000)) // more would fill the store
-	b.ResetTimer()
-	var wg sync.WaitGroup
-	for caller := range callers {
-		wg.Go(func() {
-			op := order("")
-			for i := caller; i < b.N; i += callers {
-				op.Key = list[i%len(list)]
-				cycle(ctx, e, op, b.Error)
-				runtime.Gosched() // as a request does that waits for its client: no caller is interrupted after its time slice
-			}
-		})
-	}
-	wg.Wait()
-	b.StopTimer()
-	all := b.Elapsed().Seconds() * float64(callers) / 100
-	var total, worst waits
-	name := "no lock"
-	for lock, w := range lockWaits(b) {
-		w.n, w.seconds = w.n-before[lock].n, w.seconds-before[lock].seconds
-		total.n, total.seconds = total.n+w.n, total.seconds+w.seconds
-		if w.n > worst.n {
-			name, worst = lock, w
-		}
-	}
-	b.ReportMetric(1000*float64(total.n)/float64(b.N), "waits/1000")
-	b.ReportMetric(1000*float64(worst.n)/float64(b.N), "most/1000")
-	b.ReportMetric(total.seconds/all, "%-time")
-	b.ReportMetric(worst.seconds/all, "%-time-most")
-	b.Logf("most often for %s", name)
-}
-
-// waits is how often goroutines waited for a lock, and how long in all.
-type waits struct {
-	n       int
-	seconds float64
-}
-
-// lockWaits returns the waits for the locks of this module so far, by the function that
-// held them.
-func lockWaits(tb testing.TB) map[string]waits {
-	tb.Helper()
-	var text bytes.Buffer
-	if err := pprof.Lookup("mutex").WriteTo(&text, 1); err != nil {
-		tb.Fatal(err)
-	}
-	list := make(map[string]waits)
-	rate, cycles, n := 1.0, 0.0, 0
-	for line := range strings.Lines(text.String()) {
-		if got, _ := fmt.Sscanf(line, "cycles/second=%g", &rate); got == 1 {
-			continue
-		}
-		if got, _ := fmt.Sscanf(line, "%g %d @", &cycles, &n); got == 2 {
-			continue
-		}
-		column := strings.Split(line, "\t")
-		if len(column) < 3 || !strings.Contains(line, "reprise/core") || n == 0 {
-			continue
-		}
-		function, _, _ := strings.Cut(column[2], "+") // the innermost one of the module
-		w := list[function]
-		list[function] = waits{w.n + n, w.seconds + cycles/rate}
-		n = 0
-	}
-	return list
 }

@@ -287,18 +287,6 @@ func TestP11UnkeyedRequestsAllocateNothing(t *testing.T) { //nolint:paralleltest
 	}
 }
 
-// BenchmarkUnkeyed shows P11: at most 100 ns and no allocation over no middleware.
-func BenchmarkUnkeyed(b *testing.B) {
-	engine := must(reprise.New(memstore.New(), reprise.Config{}))
-	guard := must(protocol.Over(engine, protocol.Config{}))
-	header := http.Header{"Content-Type": {"application/json"}}
-	ctx := b.Context()
-	b.ReportAllocs()
-	for b.Loop() {
-		guard.Admit(ctx, protocol.Request{Method: "POST", Header: header}, scope)
-	}
-}
-
 // A chain may meet the middleware twice, on a group and on its route: the run must not
 // take itself for its duplicate.
 func TestRequestWithinItsRunPasses(t *testing.T) {

@@ -43,30 +43,3 @@ func TestNewKeyAllocatesTwiceAndReplayNever(t *testing.T) {
 		t.Errorf("a replay: %v allocations, want 0", got)
 	}
 }
-
-func BenchmarkNewKey(b *testing.B) {
-	s, op, n := memstore.New(), newOperation(), 0
-	b.ReportAllocs()
-	for b.Loop() {
-		op.id = store.ID(numbered(n))
-		claimAndComplete(s, op, b.Fatal)
-		if n++; n%400_000 == 0 {
-			s = memstore.New() // before it is full
-		}
-	}
-}
-
-func BenchmarkReplay(b *testing.B) {
-	s, op := memstore.New(), newOperation()
-	claimAndComplete(s, op, b.Fatal)
-	ctx := b.Context()
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if got, err := s.Claim(ctx, op.claim()); err != nil || got.Outcome != store.Completed {
-				b.Error(got.Outcome, err)
-				return
-			}
-		}
-	})
-}
