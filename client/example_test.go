@@ -158,33 +158,3 @@ func ExampleNotSent() {
 	}
 	// Output: not paid: the payment may be given up, or sent later
 }
-
-// The dialect of a service is data: take a preset, and change the fields that differ.
-func ExampleStripe() {
-	service := repriseclient.Stripe()
-	fmt.Println(service.Header, service.MaxKey, service.RetryHeader, service.RetryStatuses)
-	service.RetryStatuses = append(service.RetryStatuses, http.StatusTooEarly)
-	_, err := repriseclient.NewTransport(nil, repriseclient.Config{Service: service})
-	fmt.Println(err)
-	// Output:
-	// Idempotency-Key 255 Stripe-Should-Retry [409 429 502 503 504]
-	// <nil>
-}
-
-func ExampleAdyen() {
-	fmt.Printf("%+v\n", repriseclient.Adyen())
-	// Output: {Header:idempotency-key Bare:true MaxKey:64 Replayed:- Scope: Endpoint: RetryHeader:Transient-Error RetryStatuses:[]}
-}
-
-func ExampleProblemOf() {
-	w := httptest.NewRecorder() // in place of a service
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(http.StatusConflict)
-	_, _ = w.WriteString(`{"code":"outcome-unknown","status":409,"retryable":false}`)
-	resp := w.Result()
-	defer resp.Body.Close()
-	if p, ok := repriseclient.ProblemOf(resp); ok && p.Code == repriseclient.CodeOutcomeUnknown {
-		fmt.Println("find out what happened before anything is sent again")
-	}
-	// Output: find out what happened before anything is sent again
-}

@@ -9,7 +9,6 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // One engine per process and store. The zero Config is the documented default in every
@@ -76,28 +75,6 @@ func ExampleEngine_Begin() {
 	//  mismatch
 }
 
-// A release forgets the claim: the next request with the key runs.
-func ExampleAttempt_Release() {
-	ctx := context.Background()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	op := reprise.Operation{Scope: "tenant-7", Key: "key-1"}
-	for range 2 {
-		begun, err := engine.Begin(ctx, op)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(begun.Outcome, begun.Attempt.Release())
-	}
-	// Output:
-	// claimed <nil>
-	// claimed <nil>
-}
-
 // A handler passes a derived key downstream. It is the same in every attempt and does not
 // reveal the client's key.
 func ExampleAttemptFrom() {
@@ -154,48 +131,4 @@ func ExampleEngine_Close() {
 	// reprise: closed with unfinished operations (1): context deadline exceeded
 	// reprise: lease lost
 	// reprise: closed
-}
-
-// timed is a decorator: it measures purges, and has every other ability of the store
-// inside.
-type timed struct{ store.Store }
-
-func (t timed) Unwrap() store.Store { return t.Store }
-
-func (t timed) Purge(ctx context.Context, limit int) (int, error) {
-	inner, ok := store.As[store.Purger](t.Store)
-	if !ok {
-		return 0, errors.ErrUnsupported // As finds no Purger in t either
-	}
-	defer fmt.Println("measured a purge")
-	return inner.Purge(ctx, limit)
-}
-
-// A decorator intercepts one ability and keeps the others.
-func ExampleAs() {
-	st := timed{memstore.New()}
-	if purger, ok := store.As[store.Purger](st); ok {
-		deleted, err := purger.Purge(context.Background(), 100)
-		fmt.Println(deleted, err)
-	}
-	_, inspects := store.As[store.Inspector](st)
-	_, checks := store.As[store.Checker](st)
-	fmt.Println(inspects, checks)
-	// Output:
-	// measured a purge
-	// 0 <nil>
-	// true false
-}
-
-type traceID struct{}
-
-// Work after a request sees its trace, and no other value of it.
-func ExampleConfig_detach() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{
-		Detach: func(request context.Context) context.Context {
-			return context.WithValue(context.Background(), traceID{}, request.Value(traceID{}))
-		},
-	})
-	fmt.Println(engine.Stats().Running, err)
-	// Output: 0 <nil>
 }

@@ -2,10 +2,8 @@ package job_test
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/job"
@@ -52,37 +50,6 @@ func ExampleDo() {
 	// {0 0} false reprise: the operation did not run: the key belongs to another operation park
 }
 
-// A message without an ID is known by its content, for a window: equal messages within it
-// are one operation.
-func ExampleDo_content() {
-	st := memstore.New()
-	engine, err := reprise.New(st, reprise.Config{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	runs := 0
-	consume := func(message string) {
-		digest := store.FingerprintOf([]byte(message))
-		op := reprise.Operation{Scope: "transfers", Key: hex.EncodeToString(digest[:]), Retention: 10 * time.Minute}
-		run, err := job.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) {
-			runs++
-			return runs, nil
-		})
-		fmt.Println(message, run.Value, run.Replayed, err)
-	}
-	consume("five to Ann")
-	consume("five to Ann")
-	consume("five to Bob")
-	st.Advance(10 * time.Minute)
-	consume("five to Ann")
-	// Output:
-	// five to Ann 1 false <nil>
-	// five to Ann 1 true <nil>
-	// five to Bob 2 false <nil>
-	// five to Ann 3 false <nil>
-}
-
 // A refusal is a result: it is kept, and found again by errors.Is. A failure on the way
 // is not a result, and runs again.
 func ExampleKeep() {
@@ -106,23 +73,6 @@ func ExampleKeep() {
 	// the bank is away false false nack
 	// account 7: insufficient funds true false ack
 	// account 7: insufficient funds true true ack
-}
-
-// An operator resolves a lapsed operation of Do with a result of Do.
-func ExampleEncodeResult() {
-	payload, err := job.EncodeResult(transfers, transfer{Number: 7, Amount: 5}, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(job.DescribeResult(payload))
-	fmt.Println(job.DecodeResult(transfers, payload))
-	raw, err := job.DecodeResult(job.Bytes(), payload)
-	fmt.Println(string(raw), err)
-	// Output:
-	// a value of 23 bytes
-	// {7 5} <nil>
-	// {"Number":7,"Amount":5} <nil>
 }
 
 // How a consumer settles its messages.

@@ -2,7 +2,6 @@ package memstore_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -31,20 +30,4 @@ func ExampleNew() {
 	// claimed 1
 	// in-progress
 	// completed 201 Created
-}
-
-func ExampleNewBounded() {
-	st, err := memstore.NewBounded(memstore.Bounds{Records: 1, Bytes: 64 << 20})
-	if err != nil {
-		panic(err)
-	}
-	for _, key := range []string{"one", "two"} {
-		_, err := st.Claim(context.Background(), store.ClaimRequest{
-			ID: store.DeriveID("tenant-1", "", key), Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour},
-		})
-		fmt.Println(key, errors.Is(err, store.ErrFull))
-	}
-	// Output:
-	// one false
-	// two true
 }

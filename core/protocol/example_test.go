@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -47,15 +49,24 @@ func Example() {
 	// 201 order 1 replayed:"true"
 }
 
-func ExampleRelease() {
-	handler := func(ctx context.Context, w http.ResponseWriter) {
-		if soldOut := true; soldOut {
-			protocol.Release(ctx) // a retry may find it in stock again
-			w.WriteHeader(http.StatusConflict)
-		}
+// One engine, a policy for each kind of route.
+func ExampleGuard_With() {
+	orders, err := protocol.New(memstore.New(), protocol.Config{Label: "orders", Required: true})
+	if err != nil {
+		panic(err)
 	}
-	w := httptest.NewRecorder()
-	handler(context.Background(), w)
-	fmt.Println(w.Code)
-	// Output: 409
+	defer orders.Close(context.Background())
+	payments, err := orders.With(func(c *protocol.Config) {
+		c.Label, c.Preset, c.Retention = "payments", reprise.AtMostOnce, 30*24*time.Hour
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, guard := range []*protocol.Guard{orders, payments} {
+		a := guard.Admit(context.Background(), protocol.Request{Method: "POST"}, nil)
+		fmt.Println(a.Response.Status) // both still require a key
+	}
+	// Output:
+	// 400
+	// 400
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"html/template"
-	"os"
 	"strings"
 	"time"
 
@@ -46,23 +44,4 @@ func ExampleOf() {
 	//
 	// Send the header `Idempotency-Key` with a key of your own, and repeat the request with the same key until you have a response.
 	// The operation runs once, and every retry gets its response.
-}
-
-// A page of another form comes from a template, whose data is the policy.
-func ExamplePolicy() {
-	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
-	defer guard.Close(context.Background())
-	page := template.Must(template.New("policy").Parse(
-		"<p>Send <code>{{.Header}}</code>. Responses are kept for {{.Retention.Hours}} hours.</p>\n" +
-			"<p>Not kept:{{range .NotKept}} {{.}}{{end}}</p>\n",
-	))
-	if err := page.Execute(os.Stdout, contract.Of(guard)); err != nil {
-		panic(err)
-	}
-	// Output:
-	// <p>Send <code>Idempotency-Key</code>. Responses are kept for 24 hours.</p>
-	// <p>Not kept: 307–308 401 407–408 425 429 499–599</p>
 }
