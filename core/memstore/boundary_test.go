@@ -67,31 +67,6 @@ func TestPayloadEndsWithItsRetention(t *testing.T) {
 	}
 }
 
-func TestPurgeDeletesNoMoreThanItsLimit(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s := memstore.New()
-		for _, shard := range []int{3, 4} {
-			for n := range 2 {
-				mustClaim(t, s, inShard(shard, n).claim(), store.Claimed)
-			}
-		}
-		time.Sleep(retention)
-		for i, c := range []struct {
-			limit, deleted int
-			left           int64
-		}{{1, 1, 3}, {2, 2, 1}, {5, 1, 0}, {100_000, 0, 0}} {
-			deleted, err := s.Purge(t.Context(), c.limit)
-			if err != nil || deleted != c.deleted || s.Usage()[0].Used != c.left {
-				t.Fatalf("purge %d of %d deleted %d, %d are left, %v; want %d and %d", i, c.limit, deleted, s.Usage()[0].Used, err, c.deleted, c.left)
-			}
-		}
-		for _, limit := range []int{-1, 0, 100_001} {
-			_, err := s.Purge(t.Context(), limit)
-			wantError(t, "the limit", err, store.ErrInvalid)
-		}
-	})
-}
-
 // A page that the last record fills is the last page, and one that is not full goes on to
 // the end of its shard.
 func TestListEndsWithItsLastRecord(t *testing.T) {
@@ -153,5 +128,39 @@ func TestTheClockNeverGoesBack(t *testing.T) {
 			}
 		}()
 		s.Advance(-1)
+	})
+}
+
+// One lapsed record among many is found, and each step reads a part of them only.
+func TestListGoesInBoundedSteps(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		s, op := memstore.New(), newOperation()
+		const count = 60_000
+		op.id = store.DeriveID("scope", "", "stuck")
+		stuck := op.id
+		mustClaim(t, s, op.claim(), store.Claimed)
+		time.Sleep(lease)
+		for n := range count {
+			op.id = store.DeriveID("scope", "", time.Duration(n).String())
+			mustClaim(t, s, op.claim(), store.Claimed)
+			mustComplete(t, s, op.complete("answer"))
+		}
+		q := store.Query{States: store.States(store.StateLapsed), Limit: 100}
+		var found []store.ID
+		for steps := 1; ; steps++ {
+			page, err := s.List(t.Context(), q)
+			if err != nil || page.Scanned > 12_000 || page.Total != count+1 || steps > 20 {
+				t.Fatalf("step %d looked at %d records of %d, %v", steps, page.Scanned, page.Total, err)
+			}
+			for _, r := range page.Records {
+				found = append(found, r.ID)
+			}
+			if q.After = page.Next; q.After == "" {
+				break
+			}
+		}
+		if len(found) != 1 || found[0] != stuck {
+			t.Errorf("found %v", found)
+		}
 	})
 }

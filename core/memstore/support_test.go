@@ -48,10 +48,6 @@ func (o operation) complete(payload string) store.CompleteRequest {
 	return store.CompleteRequest{ID: o.id, Owner: o.owner, Payload: []byte(payload), Policy: store.Policy{Retention: retention}}
 }
 
-func (o operation) renew() []store.RenewRequest {
-	return []store.RenewRequest{{ID: o.id, Owner: o.owner, Lease: lease}}
-}
-
 // numbered returns 32 bytes that differ in every n and, for consecutive n, in their
 // shard.
 func numbered(n int) (b [32]byte) {
