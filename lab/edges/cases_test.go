@@ -28,7 +28,6 @@ var ruleCases = []ruleCase{
 	{"R31-details", "an error is replayed with message, details and metadata", errorKept},
 	{"R33-panic", "a panic, and an error without a usable status, are released or kept by preset and never replayed as a success", failures},
 	{"R34-stream", "a streaming call passes through, and a key on it is said to be of no use", streams},
-	{"R40-open", "FailOpen runs it, and says so", failOpen},
 	{"R41-unrecorded", "a result that cannot be recorded is sent, and marked", unrecorded},
 	{"R42-corrupt", "a record that cannot be read is a failure, and nothing runs", corruptRecord},
 	{"R43-scope", "a principal gets no other's result", scopes},

@@ -61,20 +61,6 @@ func delayOf(a answer) time.Duration {
 	return delay
 }
 
-func failOpen(e *env) {
-	st, faults := faultstore.New(memstore.New())
-	faults.Always(faultstore.Claim, faultstore.FailBefore(store.ErrUnavailable))
-	for _, out := range []outcome{{body: []byte("done")}, {code: failedPrecondition}} {
-		s := e.serve(setup{store: st, Config: protocol.Config{FailOpen: true}, handler: always(out)})
-		for range 2 {
-			if a := e.call(s, keyed("k")); a.code != out.code || a.get("idempotency-status") != "unprotected" {
-				e.Errorf("the call got %+v", a)
-			}
-		}
-		e.wantRuns(s, 2)
-	}
-}
-
 func unrecorded(e *env) {
 	for _, out := range []outcome{{body: []byte("done")}, {code: failedPrecondition, header: []pair{{"x-order", "1"}}}} {
 		st, faults := faultstore.New(memstore.New())
