@@ -2,6 +2,8 @@ package edges_test
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -59,6 +61,23 @@ func connectCaller(name string, h2 bool, options ...connect.ClientOption) caller
 	}, repriseconnectclient.RefusalOf}
 }
 
+// Connect below whose client a transport keys and retries its calls: it sees only requests
+// and responses of HTTP.
+var transported = []caller{
+	overTransport("Connect over HTTP 1.1 and a transport", false),
+	overTransport("Connect with JSON over HTTP 2 and a transport", true, connect.WithProtoJSON(), connect.WithSendGzip()),
+	overTransport("gRPC by Connect and a transport", true, connect.WithGRPC()),
+}
+
+func overTransport(name string, h2 bool, options ...connect.ClientOption) caller {
+	return caller{name: name, serve: startConnect, dial: func(t *testing.T, addr string, c callerConfig) client {
+		t.Helper()
+		to := dialConnect(t, addr, h2, options...).(connectClient)
+		to.http = &http.Client{Transport: retrying(t, to.http.Transport, c.Client)}
+		return to
+	}}
+}
+
 // quick has short waits where the service names none.
 func quick() repriseclient.Config {
 	return repriseclient.Config{Delay: time.Millisecond, MaxDelay: 10 * time.Millisecond}
@@ -73,10 +92,10 @@ type called struct {
 	log   *attempts
 }
 
-// eachCaller runs a test with every client, whose configuration starts as quick.
-func eachCaller(t *testing.T, test func(t *testing.T, c caller)) {
+// eachCaller runs a test with every client, and with more.
+func eachCaller(t *testing.T, test func(t *testing.T, c caller), more ...caller) {
 	t.Helper()
-	for _, c := range callers {
+	for _, c := range slices.Concat(callers, more) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, c)
@@ -89,11 +108,11 @@ func (c caller) start(t *testing.T, with setup, cfg callerConfig) *called {
 	t.Helper()
 	to := &called{log: new(attempts)}
 	cfg.Client.Observer = to.log
-	to.env = &env{T: t, target: target{c.name, func(t *testing.T, s *service, scope scopeOf) client {
+	to.env = &env{T: t, target: target{c.name, func(t *testing.T, s *service, scope scopeOf) string {
 		t.Helper()
 		to.proxy = servers.StartProxy(t, c.serve(t, s, scope))
-		return c.dial(t, to.proxy.Addr(), cfg)
-	}}}
+		return to.proxy.Addr()
+	}, func(t *testing.T, addr string) client { t.Helper(); return c.dial(t, addr, cfg) }}}
 	to.service = to.serve(with)
 	return to
 }

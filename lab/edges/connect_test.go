@@ -236,33 +236,40 @@ func lower(h http.Header) map[string][]string {
 	return all
 }
 
-func connectTarget(name string, h2 bool, options ...connect.ClientOption) target {
-	return target{name, func(t *testing.T, s *service, scope scopeOf) client {
+func connectDialer(h2 bool, options ...connect.ClientOption) func(t *testing.T, addr string) client {
+	return func(t *testing.T, addr string) client {
 		t.Helper()
-		return dialConnect(t, startConnect(t, s, scope), h2, options...)
-	}}
+		return dialConnect(t, addr, h2, options...)
+	}
+}
+
+var targets = []target{
+	{"grpc-go", startGRPC, dialGRPC},
+	{"grpc-go with gzip", startGRPC, dialGzip},
+	{"grpc-go in a server of net/http", func(t *testing.T, s *service, scope scopeOf) string {
+		t.Helper()
+		return serveHTTP(t, newGRPC(s, scope))
+	}, dialGRPC},
+	{"grpc-go to Connect", startConnect, dialGRPC},
+	{"Connect over HTTP 1.1", startConnect, connectDialer(false)},
+	{"Connect with JSON over HTTP 2", startConnect, connectDialer(true, connect.WithProtoJSON(), connect.WithSendGzip())},
+	{"gRPC by Connect", startConnect, connectDialer(true, connect.WithGRPC(), connect.WithSendGzip())},
+	{"gRPC-Web over HTTP 1.1", startConnect, connectDialer(false, connect.WithGRPCWeb())},
 }
 
 // TestMiddlewareOfNetHTTP retries calls behind the middleware of net/http, in place of an
 // interceptor: a replay has the trailers, and an error that is worth a retry is released.
 func TestMiddlewareOfNetHTTP(t *testing.T) {
 	t.Parallel()
-	for name, dial := range map[string]func(t *testing.T, addr string) client{
-		"grpc-go":          func(t *testing.T, addr string) client { t.Helper(); return dialGRPC(t, addr) },
-		"Connect":          func(t *testing.T, addr string) client { t.Helper(); return dialConnect(t, addr, false) },
-		"Connect by HTTP2": func(t *testing.T, addr string) client { t.Helper(); return dialConnect(t, addr, true) },
-		"gRPC-Web": func(t *testing.T, addr string) client {
+	for _, target := range targets {
+		target.serve = func(t *testing.T, s *service, _ scopeOf) string {
 			t.Helper()
-			return dialConnect(t, addr, false, connect.WithGRPCWeb())
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+			behind := reprisehttp.Middleware(s.guard, reprisehttp.Unscoped)
+			return serveHTTP(t, behind(ordersOf(s, connect.WithInterceptors())))
+		}
+		t.Run(target.name, func(t *testing.T) {
 			t.Parallel()
-			e := &env{T: t, target: target{name, func(t *testing.T, s *service, _ scopeOf) client {
-				t.Helper()
-				behind := reprisehttp.Middleware(s.guard, reprisehttp.Unscoped)
-				return dial(t, serveHTTP(t, behind(ordersOf(s, connect.WithInterceptors()))))
-			}}}
+			e := &env{T: t, target: target}
 			lines := outcome{header: []pair{{"x-order", "1"}}, trailer: []pair{{"x-sum", "abc"}}}
 			for code, runs := range map[uint32]int32{0: 1, 3: 1, unavailable: 2} {
 				out := lines
@@ -287,14 +294,6 @@ func TestMiddlewareOfNetHTTP(t *testing.T) {
 	}
 }
 
-var targets = []target{
-	overGRPC, overGzip, overHTTP, grpcToConnect,
-	connectTarget("Connect over HTTP 1.1", false),
-	connectTarget("Connect with JSON over HTTP 2", true, connect.WithProtoJSON(), connect.WithSendGzip()),
-	connectTarget("gRPC by Connect", true, connect.WithGRPC(), connect.WithSendGzip()),
-	connectTarget("gRPC-Web over HTTP 1.1", false, connect.WithGRPCWeb()),
-}
-
 // anyOf returns a message in an Any.
 func anyOf(m proto.Message) string {
 	d, err := anypb.New(m)
@@ -302,21 +301,4 @@ func anyOf(m proto.Message) string {
 		panic(err)
 	}
 	return describe(d)
-}
-
-// everyClient returns a client for every way to reach a server of Connect.
-func everyClient(t *testing.T, addr string) map[string]client {
-	t.Helper()
-	clients := map[string]client{"grpc-go": dialGRPC(t, addr)}
-	for name, options := range map[string][]connect.ClientOption{
-		"Connect": nil, "Connect with JSON": {connect.WithProtoJSON()}, "Connect with gzip": {connect.WithSendGzip()},
-		"gRPC with JSON": {connect.WithGRPC(), connect.WithProtoJSON()}, "gRPC-Web": {connect.WithGRPCWeb()},
-		"gRPC-Web with JSON": {connect.WithGRPCWeb(), connect.WithProtoJSON(), connect.WithSendGzip()},
-	} {
-		clients[name+" over HTTP 2"] = dialConnect(t, addr, true, options...)
-		if !strings.HasPrefix(name, "gRPC with") {
-			clients[name+" over HTTP 1.1"] = dialConnect(t, addr, false, options...)
-		}
-	}
-	return clients
 }

@@ -13,7 +13,7 @@ func TestMetadataOfAnotherServiceIsNotSent(t *testing.T) {
 		if c.native {
 			return // a server of grpc-go has no metadata in its errors
 		}
-		other := (&env{T: t, target: connectTarget("another service", false)}).serve(setup{
+		other := (&env{T: t, target: target{"another service", startConnect, connectDialer(false)}}).serve(setup{
 			handler: always(outcome{code: 5, message: "gone", header: []pair{{"x-internal", "1"}}}),
 		})
 		other.call(t.Context(), keyed("k"))

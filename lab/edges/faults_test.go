@@ -209,20 +209,19 @@ func TestOneCallOverAllProtocols(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := &env{T: t, target: grpcToConnect}
 			var addr string
-			e.target.start = func(t *testing.T, s *service, scope scopeOf) client {
+			e := &env{T: t, target: target{"grpc-go to Connect", func(t *testing.T, s *service, scope scopeOf) string {
 				t.Helper()
 				addr = startConnect(t, s, scope)
-				return dialGRPC(t, addr)
-			}
+				return addr
+			}, dialGRPC}}
 			s := e.serve(setup{handler: always(out)})
 			first := e.call(s, keyed("k"))
-			for name, client := range everyClient(t, addr) {
-				again := client.call(t.Context(), keyed("k"))
+			for _, other := range targets {
+				again := other.dial(t, addr).call(t.Context(), keyed("k"))
 				e.same(first, again)
 				if !again.replayed() || again.get("x-order") != "1" || again.get("x-sum") != "abc" {
-					t.Errorf("%s got %+v", name, again)
+					t.Errorf("%s got %+v", other.name, again)
 				}
 			}
 			e.wantRuns(s, 1)

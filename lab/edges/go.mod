@@ -13,13 +13,15 @@ require (
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
-	github.com/reprise-go/reprise/store/postgres v0.0.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240227224415-6ceb2ff114de
 	google.golang.org/grpc v1.63.2
 	google.golang.org/protobuf v1.36.9
 )
 
-require github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
+require (
+	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
+)
 
 require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect

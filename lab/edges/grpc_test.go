@@ -158,14 +158,16 @@ func metadataOf(pairs []pair) metadata.MD {
 }
 
 // grpcClient calls with grpc-go.
-type grpcClient struct {
-	conn    *grpc.ClientConn
-	options []grpc.CallOption
+type grpcClient struct{ conn *grpc.ClientConn }
+
+func dialGRPC(t *testing.T, addr string) client {
+	t.Helper()
+	return grpcClient{connectGRPC(t, addr)}
 }
 
-func dialGRPC(t *testing.T, addr string, options ...grpc.CallOption) client {
+func dialGzip(t *testing.T, addr string) client {
 	t.Helper()
-	return grpcClient{connectGRPC(t, addr), options}
+	return grpcClient{connectGRPC(t, addr, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))}
 }
 
 func connectGRPC(t *testing.T, addr string, options ...grpc.DialOption) *grpc.ClientConn {
@@ -180,7 +182,7 @@ func (c grpcClient) call(ctx context.Context, with call) answer {
 	var header, trailer metadata.MD
 	out := new(response)
 	ctx = metadata.NewOutgoingContext(ctx, metadataOf(with.lines()))
-	err := c.conn.Invoke(ctx, with.path(), with.message(), out, append(c.options, grpc.Header(&header), grpc.Trailer(&trailer))...)
+	err := c.conn.Invoke(ctx, with.path(), with.message(), out, grpc.Header(&header), grpc.Trailer(&trailer))
 	return grpcAnswer(out.GetValue(), header, trailer, err)
 }
 
@@ -196,7 +198,7 @@ func grpcAnswer(body []byte, header, trailer metadata.MD, err error) answer {
 
 func (c grpcClient) stream(ctx context.Context, with call) answer {
 	ctx = metadata.NewOutgoingContext(ctx, metadataOf(with.lines()))
-	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, watch, c.options...)
+	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, watch)
 	if err != nil {
 		return grpcAnswer(nil, nil, nil, err)
 	}
@@ -246,30 +248,11 @@ func (s *headerStream) SetHeader(md metadata.MD) error {
 	return nil
 }
 
-var (
-	overGRPC = target{"grpc-go", func(t *testing.T, s *service, scope scopeOf) client {
-		t.Helper()
-		return dialGRPC(t, startGRPC(t, s, scope))
-	}}
-	overGzip = target{"grpc-go with gzip", func(t *testing.T, s *service, scope scopeOf) client {
-		t.Helper()
-		return dialGRPC(t, startGRPC(t, s, scope), grpc.UseCompressor(gzip.Name))
-	}}
-	overHTTP = target{"grpc-go in a server of net/http", func(t *testing.T, s *service, scope scopeOf) client {
-		t.Helper()
-		return dialGRPC(t, serveHTTP(t, newGRPC(s, scope)))
-	}}
-	grpcToConnect = target{"grpc-go to Connect", func(t *testing.T, s *service, scope scopeOf) client {
-		t.Helper()
-		return dialGRPC(t, startConnect(t, s, scope))
-	}}
-)
-
 // A handler that is no generated one may return no message at all, which gRPC sends as an
 // empty one: it ran, and does not run again.
 func TestNoMessageIsAnEmptyOne(t *testing.T) {
 	t.Parallel()
-	e := &env{T: t, target: overGRPC}
+	e := &env{T: t, target: targets[0]}
 	interceptor := reprisegrpc.UnaryServerInterceptor(e.serve(setup{}).guard, reprisegrpc.Unscoped)
 	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("idempotency-key", "k"))
 	runs := 0

@@ -74,8 +74,8 @@ func TestCallWaitsForTheOneInProgress(t *testing.T) {
 			if n == 3 {
 				once.Do(letGo)
 			}
-			if e.Retry && e.Wait < time.Second {
-				t.Errorf("attempt %d is followed after %s, and the service said 1 s", n, e.Wait)
+			if e.Retry && (e.Wait < time.Second || e.Code != repriseclient.CodeInProgress) {
+				t.Errorf("attempt %d ended as %+v, and the service said in-progress, 1 s", n, e)
 			}
 		}
 		first := dialGRPC(t, s.proxy.Addr())
@@ -91,7 +91,8 @@ func TestCallWaitsForTheOneInProgress(t *testing.T) {
 		if a := <-ended; string(a.body) != "done" {
 			t.Errorf("the first client got %+v", a)
 		}
-	})
+		s.wantRuns(s.service, 1)
+	}, transported...)
 }
 
 // expiring is a context whose deadline passes when its channel is closed.
@@ -181,10 +182,9 @@ func (failing) RequireTransportSecurity() bool { return false }
 // not run.
 func TestFailingCredentialsAreNotSent(t *testing.T) {
 	t.Parallel()
-	e := &env{T: t, target: target{"grpc-go", func(t *testing.T, s *service, scope scopeOf) client {
+	e := &env{T: t, target: target{"grpc-go", startGRPC, func(t *testing.T, addr string) client {
 		t.Helper()
-		options := append(keying(t, callerConfig{Client: quick()}), grpc.WithPerRPCCredentials(failing{}))
-		return grpcClient{conn: connectGRPC(t, startGRPC(t, s, scope), options...)}
+		return grpcClient{connectGRPC(t, addr, append(keying(t, callerConfig{Client: quick()}), grpc.WithPerRPCCredentials(failing{}))...)}
 	}}}
 	s := e.serve(setup{})
 	a := e.call(s, call{})

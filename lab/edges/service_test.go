@@ -179,7 +179,8 @@ type client interface {
 // target is a client and a server that a case runs with.
 type target struct {
 	name  string
-	start func(t *testing.T, s *service, scope scopeOf) client
+	serve func(t *testing.T, s *service, scope scopeOf) (addr string)
+	dial  func(t *testing.T, addr string) client
 }
 
 // scopeOf names the principal of a call by its metadata.
@@ -220,7 +221,7 @@ func (e *env) serve(with setup) *service {
 	if s.guard, err = protocol.Over(engine, with.Config); err != nil {
 		e.Fatal(err)
 	}
-	s.client = e.target.start(e.T, s, with.scope)
+	s.client = e.target.dial(e.T, e.target.serve(e.T, s, with.scope))
 	e.Cleanup(func() { _ = engine.Close(context.WithoutCancel(e.Context())) })
 	return s
 }
