@@ -60,18 +60,6 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRulesAreNamedOnce keeps the names of the cases apart.
-func TestRulesAreNamedOnce(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for _, c := range ruleCases {
-		if seen[c.id] || c.rule == "" {
-			t.Errorf("%s is there twice, or says nothing", c.id)
-		}
-		seen[c.id] = true
-	}
-}
-
 // same fails unless two responses are one to a client.
 func (e *env) same(first, again answer) {
 	e.Helper()

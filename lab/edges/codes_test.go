@@ -5,13 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"go/format"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	repriseclient "github.com/reprise-go/reprise/client"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
@@ -50,15 +48,5 @@ var retryable = map[Code]bool{
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("client/codes.go is not current (%v): go test ./lab/edges -run %s -update", err, t.Name())
-	}
-}
-
-// The client has its own default for the name of the marker.
-func TestClientFindsTheMarkerOfAReplay(t *testing.T) {
-	t.Parallel()
-	marked := http.Header{}
-	marked.Set(protocol.FieldReplayed, "true")
-	if !repriseclient.Replayed(&http.Response{Header: marked}) {
-		t.Errorf("a response with %v is no replay to the client", marked)
 	}
 }

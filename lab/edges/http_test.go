@@ -7,11 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,50 +129,6 @@ func TestClientUnderstandsTheWordsOfAGuard(t *testing.T) {
 					t.Errorf("call %d: %v", i+1, err)
 				} else if omitted != nil && (omitted.Status != http.StatusCreated || omitted.Header.Get("Location") != "/orders/7") {
 					t.Errorf("the error has the status %d and the fields %v", omitted.Status, omitted.Header)
-				}
-			}
-		})
-	}
-}
-
-// A response with which the transport gave up is not the operation's: a gateway that
-// releases it asks again, and one that does not replays it.
-func TestAGatewayReleasesWhatTheClientsTransportGaveUp(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		modify func(*http.Response) error
-		again  int // the status of the retry
-	}{
-		"kept": {nil, http.StatusConflict},
-		"released": {func(r *http.Response) error {
-			if repriseclient.GaveUp(r) {
-				protocol.Release(r.Request.Context())
-			}
-			return nil
-		}, http.StatusCreated},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var requests atomic.Int64
-			bank, err := url.Parse(serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				if requests.Add(1) > 1 {
-					w.WriteHeader(http.StatusCreated)
-					return
-				}
-				w.Header().Set("Content-Type", "application/problem+json")
-				w.WriteHeader(http.StatusConflict)
-				_, _ = io.WriteString(w, `{"code":"in-progress","retryable":true}`)
-			})))
-			labtest.Must(t, err)
-			once := repriseclient.Config{MaxAttempts: 1}
-			gateway := serving(t, guarded(t, memstore.New(), protocol.Config{Preset: reprise.AtMostOnce}, reprisehttp.Proxy(&httputil.ReverseProxy{
-				Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(bank) },
-				Transport: retrying(t, nil, once), ModifyResponse: test.modify,
-			})))
-			for _, status := range []int{http.StatusConflict, test.again} {
-				got, err := post(repriseclient.WithKey(t.Context(), "k"), retrying(t, nil, once), gateway, "12 EUR")
-				if err != nil || got.StatusCode != status {
-					t.Errorf("got %+v, %v, want %d", got, err, status)
 				}
 			}
 		})
