@@ -6,15 +6,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 )
 
-// goAway is an HTTP/2 service that reads the header of the first request on each
-// connection, and then says that it has processed none and closes the connection, as one
-// does that is being replaced. It counts requests.
-func goAway(t *testing.T, requests *atomic.Int64) net.Listener {
+// leaving is an HTTP/2 service that reads the header of each request, counts it, and
+// answers with a frame that says that it was not processed.
+func leaving(t *testing.T, requests *atomic.Int64, frame func(stream []byte) []byte) net.Listener {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
@@ -37,32 +37,45 @@ func goAway(t *testing.T, requests *atomic.Int64) net.Listener {
 					}
 					_, _ = in.Discard(int(binary.BigEndian.Uint32(append([]byte{0}, head[:3]...))))
 					if head[3] == 1 { // HEADERS
-						break
+						if requests.Add(1) > 3 {
+							return // which ends a test that fails
+						}
+						_, _ = conn.Write(frame(head[5:]))
 					}
 				}
-				requests.Add(1)
-				_, _ = conn.Write([]byte{0, 0, 8, 7, 0, 0, 0, 0, 0 /* last stream */, 0, 0, 0, 0 /* no error */, 0, 0, 0, 0})
 			}()
 		}
 	}()
 	return l
 }
 
-// A request is sent once, although GOAWAY lets a transport repeat it: the proxy cannot
-// know that the service, which may run behind another proxy, has told the truth.
-func TestGoAwayRepeatsNoRequestWithAKey(t *testing.T) {
+// A request is sent once, although GOAWAY lets a transport repeat it, and net/http repeats
+// one without a body after a reset: the proxy cannot know that the service, which may run
+// behind another proxy, has told the truth.
+func TestFramesOfAServiceThatLeavesRepeatNoRequestWithAKey(t *testing.T) {
 	t.Parallel()
-	var requests atomic.Int64
-	l := goAway(t, &requests)
-	b := setup(t, strings.ReplaceAll(plain, "http://UPSTREAM", "h2c://"+l.Addr().String()))
-	if first := b.post("/orders", "k1"); first.status != http.StatusBadGateway {
-		t.Errorf("the first client got %d %s, want 502", first.status, first.body)
+	reset := func(code byte) func([]byte) []byte {
+		return func(stream []byte) []byte { return slices.Concat([]byte{0, 0, 4, 3, 0}, stream, []byte{0, 0, 0, code}) }
 	}
-	if again := b.post("/orders", "k1"); again.status != http.StatusConflict {
-		t.Errorf("the retry got %d %s, want 409", again.status, again.body)
-	}
-	if got := requests.Load(); got != 1 {
-		t.Errorf("the service got %d requests, want 1", got)
+	for name, frame := range map[string]func(stream []byte) []byte{
+		"GOAWAY": func([]byte) []byte {
+			return []byte{0, 0, 8, 7, 0, 0, 0, 0, 0 /* last stream */, 0, 0, 0, 0 /* no error */, 0, 0, 0, 0}
+		},
+		"PROTOCOL_ERROR": reset(1), "INTERNAL_ERROR": reset(2), "REFUSED_STREAM": reset(7),
+	} {
+		var requests atomic.Int64
+		l := leaving(t, &requests, frame)
+		b := setup(t, strings.ReplaceAll(plain, "http://UPSTREAM", "h2c://"+l.Addr().String()))
+		empty := func(r *http.Request) { r.Body, r.ContentLength = http.NoBody, 0 }
+		if first := b.post("/orders", "k1", empty); first.status != http.StatusBadGateway {
+			t.Errorf("%s: the first client got %d %s, want 502", name, first.status, first.body)
+		}
+		if again := b.post("/orders", "k1", empty); again.status != http.StatusConflict {
+			t.Errorf("%s: the retry got %d %s, want 409", name, again.status, again.body)
+		}
+		if got := requests.Load(); got != 1 {
+			t.Errorf("%s: the service got %d requests, want 1", name, got)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ require (
 	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/proxy v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
-	golang.org/x/net v0.57.0
 )
 
 require (
