@@ -26,6 +26,15 @@ func good() *operation {
 	}
 }
 
+// rulesOf returns the rules that are broken, each once.
+func rulesOf(found []violation) string {
+	var rules []string
+	for _, v := range found {
+		rules = append(rules, v.rule)
+	}
+	return strings.Join(slices.Compact(rules), ", ")
+}
+
 // The response of an attempt whose completion was not confirmed may be lost after it was
 // replayed. A confirmed response, or the first one, may not.
 func TestTheCheckerKnowsUnconfirmedReplays(t *testing.T) {
@@ -54,11 +63,7 @@ func TestTheCheckerKnowsUnconfirmedReplays(t *testing.T) {
 			if len(check(o, recoverable)) == 0 {
 				t.Error("nothing is wrong with all answers")
 			}
-			var rules []string
-			for _, v := range check(o.confirmed(), recoverable) {
-				rules = append(rules, v.rule)
-			}
-			if got := strings.Join(slices.Compact(rules), ", "); got != tt.want {
+			if got := rulesOf(check(o.confirmed(), recoverable)); got != tt.want {
 				t.Errorf("found %q, want %q", got, tt.want)
 			}
 		})
@@ -109,11 +114,7 @@ func TestTheCheckerFindsEachViolation(t *testing.T) {
 			t.Parallel()
 			o := good()
 			tt.spoil(o)
-			var rules []string
-			for _, v := range check(o, tt.preset) {
-				rules = append(rules, v.rule)
-			}
-			if got := strings.Join(slices.Compact(rules), ", "); got != tt.want {
+			if got := rulesOf(check(o, tt.preset)); got != tt.want {
 				t.Errorf("found %q, want %q", got, tt.want)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // load calls operations, again and again, until it is stopped.
@@ -54,15 +55,12 @@ func newLoad(tb testing.TB, run string, nodes []*node) *load {
 		MaxAttempts: 10_000, MaxElapsed: patience, MaxRetryAfter: patience, RetryServerErrors: true,
 		Budget: repriseclient.Budget{Off: true},
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	return &load{client: &http.Client{Transport: transport}, nodes: nodes, run: run, calls: make(map[string][]call)}
 }
 
-// work runs operations with some workers until ctx ends, and each of their calls to its
-// end.
-func (l *load) work(ctx context.Context, workers int) {
+// work runs operations, some at once, until ctx ends, and each of their calls to its end.
+func (l *load) work(ctx context.Context) {
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
@@ -74,6 +72,9 @@ func (l *load) work(ctx context.Context, workers int) {
 	}
 	wg.Wait()
 }
+
+// workers is how many operations run at once.
+const workers = 8
 
 // operate calls a new operation, some of them twice at once, and repeats an earlier one.
 func (l *load) operate() {
@@ -152,7 +153,7 @@ func (l *load) audit() {
 	last := l.next.Load()
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range 8 {
+	for range workers {
 		wg.Go(func() {
 			for n := next.Add(1); n <= last; n = next.Add(1) {
 				l.call(n, call{audit: true})

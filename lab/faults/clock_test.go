@@ -68,9 +68,7 @@ func TestClockOfTheServerJumps(t *testing.T) {
 
 			released := newClaim()
 			before := labtest.WantClaim(t, st, released, store.Claimed)
-			if err := st.Release(t.Context(), released.ID, released.Owner); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, st.Release(t.Context(), released.ID, released.Owner))
 			clock.Step(t, -time.Hour)
 			after := labtest.WantClaim(t, st, labtest.Rival(released), store.Claimed)
 			t.Logf("a released key that is claimed after the clock went back has the fence %d, before %d", after.Fence, before.Fence)
@@ -84,10 +82,8 @@ func TestNothingRunsTwiceWhileTheClockJumps(t *testing.T) {
 	t.Parallel()
 	labtest.Breadth(t, "worlds of faults")
 	server, clock := servers.Redis.StartWithClock(t)
-	effects := effectsServer(t)
-	db := at(effects.URL(), database(t, effects))
-	w := newWorld(t, setting{name: "clock", preset: atMostOnce, nodes: 2, db: db, store: []string{"-store", "redis", "-redis-url", server.URL()}})
-	w.witness, w.soak = func() string { return db }, 0
+	w := redisWorld(t, setting{name: "clock", preset: atMostOnce, store: []string{"-redis-url", server.URL()}})
+	w.soak = 0
 	w.lanes = []lane{clientLinks(10), {"clock", 25, func(d *decision) {
 		clock.Step(d, between(d.a, 0, 20*time.Minute)-10*time.Minute)
 		d.count("server's clock stepped", 1)

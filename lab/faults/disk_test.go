@@ -25,9 +25,8 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 			disk := servers.NewDisk(t, 8<<20, true)
 			s := servers.StartPostgres(t)
 			for _, sql := range []string{"CREATE TABLESPACE small LOCATION '" + disk.Dir() + "'", "ALTER DATABASE postgres SET default_tablespace = small"} {
-				if _, err := s.Exec(t.Context(), sql); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.Exec(t.Context(), sql)
+				labtest.Must(t, err)
 			}
 			return labtest.SetupPostgres(t, s).Leased(t), disk
 		},
@@ -63,32 +62,17 @@ func TestDiskOfTheServerIsFull(t *testing.T) {
 			labtest.WantClaim(t, st, labtest.Rival(done), store.Completed)
 			whileFull := labtest.Complete(t, st, running, answer)
 			disk.Free(t)
-			var err error
-			for time.Now().Before(deadline) {
-				if err = labtest.Complete(t, st, running, answer); err == nil {
-					break
-				}
-				sleepFor(20 * time.Millisecond)
-			}
-			if err != nil {
-				t.Fatalf("no completion after there is space again: %v", err)
-			}
+			labtest.Eventually(t, "a completion after there is space again", func() bool { return labtest.Complete(t, st, running, answer) == nil })
 			if got := labtest.WantClaim(t, st, labtest.Rival(running), store.Completed); string(got.Payload) != answer {
 				t.Errorf("replayed %d bytes", len(got.Payload))
 			}
 			if got := labtest.WantClaim(t, st, labtest.Rival(done), store.Completed); string(got.Payload) != "answer" {
 				t.Errorf("replayed %q", got.Payload)
 			}
-			for deadline := time.Now().Add(patience); ; {
+			labtest.Eventually(t, "a claim after there is space again", func() bool {
 				got, err := st.Claim(t.Context(), newClaim())
-				if err == nil && got.Outcome == store.Claimed {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("no claim after there is space again: %v", err)
-				}
-				sleepFor(20 * time.Millisecond)
-			}
+				return err == nil && got.Outcome == store.Claimed
+			})
 			t.Logf("%d operations fitted; then 20 refused: %v; the completion of the one that ran: %v", finished, reason, whileFull)
 		})
 	}

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -80,47 +79,32 @@ func breakLink(d *decision, where string, p *servers.Proxy) {
 		"half-open", "held", "black hole", "refused", "delayed", "slow drip", "little bandwidth")
 	counted := where + ": " + kind
 	before := p.Counts()
+	set := func(m servers.Mode) { p.Set(d, m); sleepFor(short); p.Set(d, servers.Forward) }
+	throttle := func(rate int) { p.Throttle(rate); sleepFor(4 * short); p.Throttle(0) }
 	switch kind {
-	case "request lost":
-		d.expect(counted, p.On("", servers.LoseRequest))
-		return
-	case "reply lost":
-		d.expect(counted, p.On("", servers.LoseReply))
-		return
-	case "cut after the request":
-		d.expect(counted, p.On("", servers.CutAfter))
-		return
-	case "half-open":
-		d.expect(counted, p.On("", servers.Silence))
+	case "request lost", "reply lost", "cut after the request", "half-open":
+		d.expect(counted, p.On("", map[string]servers.Action{
+			"request lost": servers.LoseRequest, "reply lost": servers.LoseReply, "cut after the request": servers.CutAfter, "half-open": servers.Silence,
+		}[kind]))
 		return
 	case "reset":
 		p.Reset()
 	case "cut":
 		p.Cut()
 	case "held":
-		p.Set(d, servers.Stall)
-		sleepFor(short)
-		p.Set(d, servers.Forward)
+		set(servers.Stall)
 	case "black hole":
-		p.Set(d, servers.Swallow)
-		sleepFor(short)
-		p.Set(d, servers.Forward)
+		set(servers.Swallow)
 	case "refused":
-		p.Set(d, servers.Refuse)
-		sleepFor(short)
-		p.Set(d, servers.Forward)
+		set(servers.Refuse)
 	case "delayed":
 		p.Delay(short/4, short/4)
 		sleepFor(4 * short)
 		p.Delay(0, 0)
 	case "slow drip":
-		p.Throttle(400)
-		sleepFor(4 * short)
-		p.Throttle(0)
+		throttle(400)
 	case "little bandwidth":
-		p.Throttle(20_000)
-		sleepFor(4 * short)
-		p.Throttle(0)
+		throttle(20_000)
 	}
 	if after := p.Counts(); after.Ended+after.Lost+after.Held > before.Ended+before.Lost+before.Held {
 		d.count(counted, 1)
@@ -134,10 +118,16 @@ func (d *decision) do(s *servers.RedisServer, args ...string) bool {
 	return err == nil
 }
 
+// disconnect makes a server of Redis forget its scripts and its clients.
+func (d *decision) disconnect(s *servers.RedisServer) {
+	d.do(s, "SCRIPT", "FLUSH")
+	d.do(s, "CLIENT", "KILL", "TYPE", "normal")
+	d.count("Redis: connections killed", 1)
+}
+
 // redisServer breaks a server of Redis from inside.
-func redisServer(faults int, s func() *servers.RedisServer, restart bool) lane {
+func redisServer(faults int, server *servers.RedisServer) lane {
 	return lane{"server", faults, func(d *decision) {
-		server := s()
 		wait := between(d.b, 50*time.Millisecond, 250*time.Millisecond)
 		kind := pick(d.kind, "scripts flushed", "scripts flushed", "connections killed", "connections killed", "memory full", "no replica", "read only", "writes paused", "paused", "crashed")
 		done := false
@@ -155,9 +145,6 @@ func redisServer(faults int, s func() *servers.RedisServer, restart bool) lane {
 			sleepFor(wait)
 			d.must(server, "CONFIG", "SET", "min-replicas-to-write", "0")
 		case "read only":
-			if !restart {
-				return // it has replicas, which would follow
-			}
 			done = d.do(server, "REPLICAOF", "127.0.0.1", "1")
 			sleepFor(wait)
 			d.must(server, "REPLICAOF", "NO", "ONE")
@@ -170,9 +157,6 @@ func redisServer(faults int, s func() *servers.RedisServer, restart bool) lane {
 			server.Resume(d)
 			done = true
 		case "crashed":
-			if !restart {
-				return // that is a failover
-			}
 			server.Restart(d)
 			done = true
 		}
@@ -195,9 +179,8 @@ func (d *decision) must(s *servers.RedisServer, args ...string) {
 }
 
 // postgresServer breaks a server of PostgreSQL from inside.
-func postgresServer(faults int, s func() *servers.PostgresServer) lane {
+func postgresServer(faults int, server *servers.PostgresServer) lane {
 	return lane{"server", faults, func(d *decision) {
-		server := s()
 		wait := between(d.b, 20*time.Millisecond, 200*time.Millisecond)
 		kind := pick(d.kind, "backend terminated", "backend terminated", "backend terminated", "backend terminated", "backend terminated", "backend terminated",
 			"statement cancelled", "statement cancelled", "all backends terminated", "paused", "crashed")
@@ -228,10 +211,4 @@ func postgresServer(faults int, s func() *servers.PostgresServer) lane {
 			d.count("PostgreSQL: "+kind, 1)
 		}
 	}}
-}
-
-// split returns the host and the port of an address.
-func split(addr string) (host, port string) {
-	host, port, _ = strings.Cut(addr, ":")
-	return host, port
 }

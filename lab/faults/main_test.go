@@ -17,11 +17,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	environment "github.com/reprise-go/reprise/lab/internal/setting"
 )
 
 // page is where a soak writes its figures.
@@ -78,21 +78,10 @@ func build(path, tags string) error {
 	return nil
 }
 
-// defaultSeed is that of a run that names none.
-const defaultSeed = 15
-
 // seed returns the seed of a run's faults.
 func seed(tb testing.TB) uint64 {
 	tb.Helper()
-	text := os.Getenv("REPRISE_SEED")
-	if text == "" {
-		return defaultSeed
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		tb.Fatalf("REPRISE_SEED: %v", err)
-	}
-	return n
+	return environment.Number(tb, "REPRISE_SEED", 15)
 }
 
 // random returns the source of random numbers of a part of the run.

@@ -187,12 +187,3 @@ func (n *node) lastWords() string {
 }
 
 func sleepFor(d time.Duration) { sleep(context.Background(), d) }
-
-func read(tb testing.TB, path string) string {
-	tb.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(b)
-}

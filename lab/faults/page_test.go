@@ -23,18 +23,14 @@ const (
 func writePage(tb testing.TB, outcomes []*outcome, seed uint64, began time.Time) {
 	tb.Helper()
 	old, err := os.ReadFile(*page)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	before, rest, found := strings.Cut(string(old), pageBegin)
 	_, after, ended := strings.Cut(rest, pageEnd)
 	if !found || !ended {
 		tb.Fatalf("%s has no place for the figures", *page)
 	}
 	text := before + pageBegin + "\n" + figures(outcomes, seed, began, labtest.Soak(tb)) + "\n" + pageEnd + after
-	if err := os.WriteFile(*page, []byte(text), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, os.WriteFile(*page, []byte(text), 0o600))
 }
 
 // figures are the tables of the page.

@@ -29,11 +29,10 @@ type world struct {
 	nodes    []*node
 	load     *load
 	lanes    []lane
-	replaces bool             // a replica or a standby takes over
-	lossy    bool             // losses on a failover are counted, and are no violations
-	store    *servers.Proxy   // between the servers and the store; nil: there is none
-	heal     func(testing.TB) // repairs the store at the end; nil: not needed
-	witness  func() string    // URL of the database of the effects, and of the records if they are there
+	replaces bool           // a replica or a standby takes over
+	lossy    bool           // losses on a failover are counted, and are no violations
+	store    *servers.Proxy // between the servers and the store; nil: there is none
+	witness  func() string  // URL of the database of the effects, and of the records if they are there
 
 	dir     string
 	history string
@@ -93,7 +92,6 @@ func (w *world) expect(kind string, done <-chan struct{}) {
 type setting struct {
 	name    string
 	preset  preset
-	nodes   int
 	mistake string   // that the servers make; empty: none
 	store   []string // flags, besides those of every world
 	db      string   // URL of the database, as the servers reach it
@@ -103,9 +101,8 @@ type setting struct {
 func database(tb testing.TB, s *servers.PostgresServer) string {
 	tb.Helper()
 	name := strings.ReplaceAll(strings.Trim(labtest.RedisPrefix(), ":"), ":", "_")
-	if _, err := s.Exec(tb.Context(), "CREATE DATABASE "+name); err != nil {
-		tb.Fatal(err)
-	}
+	_, err := s.Exec(tb.Context(), "CREATE DATABASE "+name)
+	labtest.Must(tb, err)
 	return name
 }
 
@@ -127,9 +124,7 @@ const lease = 2 * time.Second
 func newWorld(tb testing.TB, s setting) *world {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "reprise-world-") //nolint:usetesting // a failed run leaves its logs
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	tb.Cleanup(func() {
 		if !tb.Failed() {
 			_ = os.RemoveAll(dir)
@@ -145,7 +140,7 @@ func newWorld(tb testing.TB, s setting) *world {
 	}
 	args := append([]string{"-postgres-url", s.db, "-preset", preset, "-lease", lease.String(), "-required", "-wait", "200ms", "-pool", "6"}, s.store...)
 	env := []string{"REPRISE_FAULTS_HISTORY=" + w.history, "REPRISE_FAULTS_MISTAKE=" + s.mistake}
-	for i := range s.nodes {
+	for i := range 2 {
 		w.nodes = append(w.nodes, startNode(tb, dir, fmt.Sprintf("%s-%d", s.name, i), env, args))
 	}
 	w.load = newLoad(tb, s.name, w.nodes)
@@ -184,7 +179,7 @@ func (w *world) run(tb testing.TB, seed uint64) *outcome {
 	ctx, stop := context.WithCancel(tb.Context())
 	defer stop()
 	var working, breaking sync.WaitGroup
-	working.Go(func() { w.load.work(ctx, workers(soak)) })
+	working.Go(func() { w.load.work(ctx) })
 	for _, l := range w.lanes {
 		breaking.Go(func() {
 			r := random(seed, w.name+"/"+l.name)
@@ -200,7 +195,12 @@ func (w *world) run(tb testing.TB, seed uint64) *outcome {
 		})
 	}
 	breaking.Wait()
-	w.whole(tb)
+	for _, n := range w.nodes { // everything is whole again
+		n.link.Heal(tb)
+	}
+	if w.store != nil {
+		w.store.Heal(tb)
+	}
 	stop()
 	working.Wait()
 	w.load.audit()
@@ -213,27 +213,6 @@ func (w *world) run(tb testing.TB, seed uint64) *outcome {
 // ciLimit bounds the faults of a run that is no soak, for machines that are too slow for
 // all of them.
 const ciLimit = 90 * time.Second
-
-func workers(soak time.Duration) int {
-	if soak > 0 {
-		return 6
-	}
-	return 8
-}
-
-// whole makes everything whole again.
-func (w *world) whole(tb testing.TB) {
-	tb.Helper()
-	for _, n := range w.nodes {
-		n.link.Heal(tb)
-	}
-	if w.store != nil {
-		w.store.Heal(tb)
-	}
-	if w.heal != nil {
-		w.heal(tb)
-	}
-}
 
 // judge collects the evidence of each operation, and checks it.
 func (w *world) judge(tb testing.TB) *outcome {
@@ -299,9 +278,7 @@ func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 	byID := make(map[string]map[string]*holder)
 	opOf := make(map[string]string) // of an owner
 	file, err := os.Open(w.history)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		// A process that is killed while it writes may leave the beginning of a line, to which
@@ -342,9 +319,7 @@ func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 	}
 
 	pool, err := pgxpool.New(tb.Context(), w.witness())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	defer pool.Close()
 	rows(tb, pool, "SELECT op, attempt, encode(owner, 'hex') FROM reprise_effects", func(scan func(...any) error) error {
 		var op string
@@ -367,9 +342,7 @@ func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 		}
 	}
 	var there bool
-	if err := pool.QueryRow(tb.Context(), "SELECT to_regclass('reprise_records') IS NOT NULL").Scan(&there); err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, pool.QueryRow(tb.Context(), "SELECT to_regclass('reprise_records') IS NOT NULL").Scan(&there))
 	if there {
 		rows(tb, pool, "SELECT encode(owner, 'hex') FROM reprise_records WHERE state = 2", func(scan func(...any) error) error {
 			var owner string
@@ -388,16 +361,10 @@ func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 func rows(tb testing.TB, pool *pgxpool.Pool, sql string, read func(scan func(...any) error) error) {
 	tb.Helper()
 	list, err := pool.Query(tb.Context(), sql)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	defer list.Close()
 	for list.Next() {
-		if err := read(list.Scan); err != nil {
-			tb.Fatal(err)
-		}
+		labtest.Must(tb, read(list.Scan))
 	}
-	if err := list.Err(); err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, list.Err())
 }

@@ -18,9 +18,7 @@ var worlds = []struct {
 	name string
 	make func(testing.TB, string) *world
 }{
-	{"redis", func(tb testing.TB, name string) *world {
-		return redisSingle(tb, setting{name: name, preset: recoverable})
-	}},
+	{"redis", func(tb testing.TB, name string) *world { return redisSingle(tb, setting{name: name}) }},
 	{"redis-at-most-once", func(tb testing.TB, name string) *world {
 		return redisSingle(tb, setting{name: name, preset: atMostOnce})
 	}},
@@ -28,9 +26,7 @@ var worlds = []struct {
 	{"redis-pair-acked", func(tb testing.TB, name string) *world { return redisPair(tb, name, 1) }},
 	{"redis-sentinel", redisSentinel},
 	{"redis-cluster", redisCluster},
-	{"postgres", func(tb testing.TB, name string) *world {
-		return postgres(tb, "postgres", setting{name: name, preset: recoverable})
-	}},
+	{"postgres", func(tb testing.TB, name string) *world { return postgres(tb, "postgres", setting{name: name}) }},
 	{"postgres-at-most-once", func(tb testing.TB, name string) *world {
 		return postgres(tb, "postgres", setting{name: name, preset: atMostOnce})
 	}},
@@ -111,12 +107,21 @@ func redisSingle(tb testing.TB, s setting) *world {
 	tb.Helper()
 	server := servers.Redis.Start(tb, "appendonly=yes", "appendfsync=always", "maxmemory-policy=noeviction")
 	link := servers.StartProxy(tb, server.Addr())
+	s.store = []string{"-redis-url", link.URL(server.URL())}
+	w := redisWorld(tb, s)
+	w.store = link
+	w.lanes = []lane{processes(30), clientLinks(50), storeLink(40), redisServer(20, server)}
+	return w
+}
+
+// redisWorld is servers over Redis whose handlers write into a database that does not
+// break.
+func redisWorld(tb testing.TB, s setting) *world {
+	tb.Helper()
 	effects := effectsServer(tb)
-	db := at(effects.URL(), database(tb, effects))
-	s.nodes, s.db, s.store = 2, db, []string{"-store", "redis", "-redis-url", link.URL(server.URL())}
+	s.db, s.store = at(effects.URL(), database(tb, effects)), append(s.store, "-store", "redis")
 	w := newWorld(tb, s)
-	w.store, w.witness = link, func() string { return db }
-	w.lanes = []lane{processes(30), clientLinks(50), storeLink(40), redisServer(20, func() *servers.RedisServer { return server }, true)}
+	w.witness = func() string { return s.db }
 	return w
 }
 
@@ -126,12 +131,8 @@ func redisPair(tb testing.TB, name string, acked int) *world {
 	tb.Helper()
 	pair := servers.Redis.StartReplicated(tb, 1)
 	link := servers.StartProxy(tb, pair.Primary.Addr())
-	effects := effectsServer(tb)
-	db := at(effects.URL(), database(tb, effects))
-	w := newWorld(tb, setting{name: name, preset: recoverable, nodes: 2, db: db, store: []string{
-		"-store", "redis", "-redis-url", link.URL(pair.Primary.URL()), "-acked", strconv.Itoa(acked),
-	}})
-	w.store, w.witness, w.lossy, w.replaces = link, func() string { return db }, acked == 0, true
+	w := redisWorld(tb, setting{name: name, store: []string{"-redis-url", link.URL(pair.Primary.URL()), "-acked", strconv.Itoa(acked)}})
+	w.store, w.lossy, w.replaces = link, acked == 0, true
 	primary, replica, between := pair.Primary, pair.Replicas[0], pair.Links[0]
 	failover := func(d *decision) {
 		if d.kind%3 > 0 { // only the link between them
@@ -154,7 +155,7 @@ func redisPair(tb testing.TB, name string, acked int) *world {
 		primary, replica = replica, primary
 		between.Retarget(primary.Addr())
 		between.Set(d, servers.Forward)
-		host, port := split(between.Addr())
+		host, port, _ := strings.Cut(between.Addr(), ":")
 		d.must(replica, "REPLICAOF", host, port)
 	}
 	w.lanes = []lane{processes(24), clientLinks(40), storeLink(30), {"failover", 9, failover}}
@@ -165,21 +166,16 @@ func redisPair(tb testing.TB, name string, acked int) *world {
 func redisSentinel(tb testing.TB, name string) *world {
 	tb.Helper()
 	set := servers.Redis.StartSentinel(tb)
-	effects := effectsServer(tb)
-	db := at(effects.URL(), database(tb, effects))
 	addrs := set.SentinelAddrs()
-	w := newWorld(tb, setting{name: name, preset: recoverable, nodes: 2, db: db, store: []string{
-		"-store", "redis", "-acked", "2", "-redis-url",
-		fmt.Sprintf("redis://%s?master_name=%s&addr=%s&addr=%s", addrs[0], set.MasterName, addrs[1], addrs[2]),
+	w := redisWorld(tb, setting{name: name, store: []string{
+		"-acked", "2", "-redis-url", fmt.Sprintf("redis://%s?master_name=%s&addr=%s&addr=%s", addrs[0], set.MasterName, addrs[1], addrs[2]),
 	}})
-	w.witness, w.replaces = func() string { return db }, true
+	w.replaces = true
 	steps := 0
 	failover := func(d *decision) {
 		old := set.Primary(d)
 		if steps++; steps%4 != 2 {
-			d.do(old, "SCRIPT", "FLUSH")
-			d.do(old, "CLIENT", "KILL", "TYPE", "normal")
-			d.count("Redis: connections killed", 1)
+			d.disconnect(old)
 			d.gap = 500 * time.Millisecond
 			return
 		}
@@ -198,13 +194,11 @@ func redisSentinel(tb testing.TB, name string) *world {
 func redisCluster(tb testing.TB, name string) *world {
 	tb.Helper()
 	cluster := servers.Redis.StartCluster(tb)
-	effects := effectsServer(tb)
-	db := at(effects.URL(), database(tb, effects))
 	addrs := cluster.Addrs()
-	w := newWorld(tb, setting{name: name, preset: recoverable, nodes: 2, db: db, store: []string{
-		"-store", "redis", "-acked", "1", "-redis-url", fmt.Sprintf("redis://%s?addr=%s&addr=%s", addrs[0], addrs[1], addrs[2]),
+	w := redisWorld(tb, setting{name: name, store: []string{
+		"-acked", "1", "-redis-url", fmt.Sprintf("redis://%s?addr=%s&addr=%s", addrs[0], addrs[1], addrs[2]),
 	}})
-	w.witness, w.replaces = func() string { return db }, true
+	w.replaces = true
 	steps := 0
 	failover := func(d *decision) {
 		steps++
@@ -221,9 +215,7 @@ func redisCluster(tb testing.TB, name string) *world {
 		case 1, 2, 5, 6:
 			moveSlot(d, cluster, key)
 		default:
-			d.do(old, "SCRIPT", "FLUSH")
-			d.do(old, "CLIENT", "KILL", "TYPE", "normal")
-			d.count("Redis: connections killed", 1)
+			d.disconnect(old)
 			d.gap = 200 * time.Millisecond
 		}
 	}
@@ -253,7 +245,7 @@ func moveSlot(d *decision, cluster *servers.RedisCluster, key string) {
 	}
 	d.must(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[from])
 	d.must(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[to])
-	host, port := split(to.Addr())
+	host, port, _ := strings.Cut(to.Addr(), ":")
 	for range 20 {
 		reply, err := from.Do(d.Context(), "CLUSTER", "GETKEYSINSLOT", slot, "100")
 		keys, _ := reply.([]any)
@@ -275,10 +267,10 @@ func postgres(tb testing.TB, store string, s setting) *world {
 	server := servers.StartPostgres(tb, "max_connections=80")
 	link := servers.StartProxy(tb, server.Addr())
 	db := database(tb, server)
-	s.nodes, s.db, s.store = 2, at(link.URL(server.URL()), db), []string{"-store", store}
+	s.db, s.store = at(link.URL(server.URL()), db), []string{"-store", store}
 	w := newWorld(tb, s)
 	w.store, w.witness = link, func() string { return at(server.URL(), db) }
-	w.lanes = []lane{processes(30), clientLinks(50), storeLink(40), postgresServer(40, func() *servers.PostgresServer { return server })}
+	w.lanes = []lane{processes(30), clientLinks(50), storeLink(40), postgresServer(40, server)}
 	return w
 }
 
@@ -292,7 +284,7 @@ func postgresPromotion(tb testing.TB, name string) *world {
 	standby := primary.StartStandby(tb, "max_connections=80")
 	primary.Set(tb, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(tb)
-	w := newWorld(tb, setting{name: name, preset: transactional, nodes: 2, db: at(link.URL(primary.URL()), db), store: []string{"-store", "postgres-tx"}})
+	w := newWorld(tb, setting{name: name, preset: transactional, db: at(link.URL(primary.URL()), db), store: []string{"-store", "postgres-tx"}})
 	w.store, w.witness, w.replaces = link, func() string { return at(primary.URL(), db) }, true
 	steps := 0
 	promote := func(d *decision) {
