@@ -2,9 +2,13 @@
 // and the response that its retries get commit together, or not at all.
 //
 //	DATABASE_URL=postgres://127.0.0.1/postgres go run ./examples/echo-postgres
-//	curl -i -X POST -H 'X-Buyer: ada' localhost:8080/shows/hamlet/tickets -H 'Idempotency-Key: 7c1f'   # twice
+//	curl -i -X POST -H 'X-Buyer: ada' localhost:8080/shows/hamlet/tickets -H 'Idempotency-Key: 7c1f'
+//	curl -i -X POST -H 'X-Buyer: ada' localhost:8080/shows/hamlet/tickets -H 'Idempotency-Key: 7c1f'   # the same ticket
+//	curl -i -X POST -H 'X-Buyer: bob' localhost:8080/shows/hamlet/tickets -H 'Idempotency-Key: 7c1f'   # a key belongs to a buyer
+//	curl -i -X POST -H 'X-Buyer: eve' localhost:8080/shows/hamlet/tickets -H 'Idempotency-Key: 7c1f'   # 409: the ticket is undone
+//	psql postgres://127.0.0.1/postgres -c 'SELECT count(*) AS sold FROM tickets'
 //
-//run:background until 8080; needs postgres; prints "HTTP/1.1 201"
+//run:background until 8080; needs postgres; prints "Idempotent-Replayed: true"; prints "{\"ticket\":2}"; prints "409 Conflict"; prints " sold \n------\n    2\n"
 package main
 
 import (

@@ -2,9 +2,11 @@
 // message twice, in any process.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/fiber-redis
-//	curl -i localhost:8080/messages --oauth2-bearer acme-token -H 'Idempotency-Key: 7c1f' --json '{"To":"+49","Text":"hi"}'   # twice
+//	curl -i localhost:8080/messages --oauth2-bearer acme-token -H 'Idempotency-Key: 7c1f' --json '{"To":"+49","Text":"hi"}'
+//	curl -i localhost:8080/messages --oauth2-bearer acme-token -H 'Idempotency-Key: 7c1f' --json '{"To":"+49","Text":"hi"}'     # sends nothing
+//	curl -i localhost:8080/messages --oauth2-bearer globex-token -H 'Idempotency-Key: 7c1f' --json '{"To":"+49","Text":"ho"}'   # a key belongs to a tenant
 //
-//run:background until 8080; needs redis; prints "HTTP/1.1 20"
+//run:background until 8080; needs redis; prints "Idempotent-Replayed: true"; prints "{\"To\":\"+49\",\"Text\":\"ho\"}"
 package main
 
 import (

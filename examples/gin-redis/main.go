@@ -3,9 +3,11 @@
 // between a booking and its record leaves a seat empty; echo-postgres has no such gap.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/gin-redis
-//	curl -i -X POST -u ada:pw-of-ada localhost:8080/shows/hamlet/seats -H 'Idempotency-Key: 7c1f'   # twice
+//	curl -i -X POST -u ada:pw-of-ada localhost:8080/shows/hamlet/seats -H 'Idempotency-Key: 7c1f'
+//	curl -i -X POST -u ada:pw-of-ada localhost:8080/shows/hamlet/seats -H 'Idempotency-Key: 7c1f'   # the same seat
+//	curl -i -X POST -u bob:pw-of-bob localhost:8080/shows/hamlet/seats -H 'Idempotency-Key: 7c1f'   # a key belongs to a user
 //
-//run:background until 8080; needs redis; prints "HTTP/1.1 20"
+//run:background until 8080; needs redis; prints "Idempotent-Replayed: true"; prints "{\"for\":\"bob\",\"seat\":2}"
 package main
 
 import (

@@ -3,8 +3,9 @@
 //
 //	go run ./examples/minimal/demo                             # serve both, with such an order
 //	go run ./examples/minimal/demo -print -addr 127.0.0.1:0    # print what clients and operators see, and check it
+//	curl -i localhost:8080/orders -H 'Idempotency-Key: order-stuck' --json '{"item":"lost"}'   # of the one that serves
 //
-//run:background until 8080
+//run:background until 8080; prints "17 requests made 5 orders."; prints "outcome-unknown"
 package main
 
 import (
