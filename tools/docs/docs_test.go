@@ -58,15 +58,14 @@ func TestWhatIsNotThereIsReported(t *testing.T) {
 		{"docs/bad.md", "Shown by `TestNo…`.", "docs/bad.md:1: no code has the name TestNo"},
 		{"docs/bad.md", "\nCall `reprise.Do`.", "docs/bad.md:2: there is no reprise.Do"},
 		{"docs/bad.md", "Call `stored.Open`.", "docs/bad.md:1: no code imports a package for stored.Open"},
-		{"docs/bad.md", "Set `reprise.Config.Gone`.", "docs/bad.md:1: no type Config has the member Gone"},
-		{"docs/bad.md", "Set `Config.Gone`.", "docs/bad.md:1: no type Config has the member Gone"},
-		{"docs/bad.md", "Set `Limits.Gone`.", "docs/bad.md:1: no type Limits has the member Gone"},
+		{"docs/bad.md", "Set `reprise.Config.Gone`.", "docs/bad.md:1: no code has the name Gone"},
+		{"docs/bad.md", "Set `Config.Gone`.", "docs/bad.md:1: no code has the name Gone"},
 		{"docs/bad.md", "Call `Gone(x)`.", "docs/bad.md:1: no code has the name Gone"},
 		{"docs/README.md", "[page](page.md)", ""},
 		{"docs/README.md", "# Index", "docs/README.md: the index lacks page.md"},
 		{"docs/reference/old.md", "<!-- options: core.Config -->\n<!-- end -->", "docs/reference/old.md: its generated part is old: run go generate ./docs in tools"},
 		{"core/bad.go", "package reprise\n\n// Bad is a [Gone].\ntype Bad int", "core/bad.go:3: no code has the name Gone"},
-		{"core/bad.go", "package reprise\n\n// Bad is a\n// [Config.Gone].\ntype Bad int", "core/bad.go:4: no type Config has the member Gone"},
+		{"core/bad.go", "package reprise\n\n// Bad is a\n// [Config.Gone].\ntype Bad int", "core/bad.go:4: no code has the name Gone"},
 		{"core/bad_test.go", "package reprise\n\nvar x int // or reprise.Do", "core/bad_test.go:3: there is no reprise.Do"},
 	} {
 		t.Run(row.want, func(t *testing.T) {

@@ -63,7 +63,7 @@ func (p *project) comment(line string) {
 }
 
 // name resolves pkg.Name.Member, of which two may be empty. A package of ours has to
-// declare the name, and a type of ours to have the member; of others, code has to use it.
+// declare the name, and some code of ours to have the member; of others, code has to use it.
 func (p *project) name(pkg, name, member string, prefix bool) {
 	full := strings.Trim(pkg+"."+name+"."+member, ".")
 	exported, known := p.packages[pkg]
@@ -76,15 +76,9 @@ func (p *project) name(pkg, name, member string, prefix bool) {
 	default:
 		p.want(p.imported[pkg] || isStandard(pkg), "no code imports a package for %s", full)
 	}
-	if member != "" && (pkg == "" || known) && (p.members[name] != nil || p.like[name] != nil) && !slices.Contains(foreign, member) {
-		p.want(p.has(name, member, 3), "no type %s has the member %s", name, member)
+	if member != "" && (pkg == "" || known) && !slices.Contains(foreign, member) {
+		p.want(p.words[member], "no code has the name %s", member)
 	}
-}
-
-// has reports whether a type has a member, its own or one of a type that it is like.
-func (p *project) has(typ, member string, depth int) bool {
-	return p.members[typ][member] ||
-		depth > 0 && slices.ContainsFunc(p.like[typ], func(inner string) bool { return p.has(inner, member, depth-1) })
 }
 
 func (p *project) begins(prefix string) bool {

@@ -23,8 +23,6 @@ type project struct {
 	words    map[string]bool            // identifiers of code, words of its strings and of other files, and names of files
 	imported map[string]bool            // last elements of the paths of imports
 	packages map[string]map[string]bool // exported names by the published package that declares them
-	members  map[string]map[string]bool // fields and methods by the name of their type
-	like     map[string][]string        // types by the one that embeds them, or by a field that has them
 	at       string                     // file and line of the name that is looked up
 	bad      []string                   // a line for each name that is not resolved
 }
@@ -48,7 +46,7 @@ var (
 func load(dir string) (*project, error) {
 	p := &project{
 		dir: dir, targets: map[string]bool{}, words: map[string]bool{}, imported: map[string]bool{},
-		packages: map[string]map[string]bool{}, members: map[string]map[string]bool{}, like: map[string][]string{},
+		packages: map[string]map[string]bool{},
 	}
 	return p, fs.WalkDir(os.DirFS(dir), ".", func(file string, entry fs.DirEntry, err error) error {
 		name := entry.Name()
@@ -121,12 +119,9 @@ func (p *project) readGo(file string, text []byte) error {
 		case *ast.FuncDecl:
 			if n.Recv == nil {
 				exported[n.Name.Name] = true
-			} else {
-				p.member(typeName(n.Recv.List[0].Type), n.Name.Name)
 			}
 		case *ast.TypeSpec:
 			exported[n.Name.Name] = true
-			p.typ(n)
 		case *ast.ValueSpec:
 			for _, name := range n.Names {
 				exported[name.Name] = true
@@ -142,49 +137,3 @@ var major = regexp.MustCompile(`/v\d+$`)
 
 // private matches the files whose packages no page means by their name alone.
 var private = regexp.MustCompile(`^(lab|examples|tools)/|(^|/)internal/`)
-
-// typ takes the members of a type.
-func (p *project) typ(spec *ast.TypeSpec) {
-	var fields *ast.FieldList
-	switch t := spec.Type.(type) {
-	case *ast.StructType:
-		fields = t.Fields
-	case *ast.InterfaceType:
-		fields = t.Methods
-	default:
-		return
-	}
-	for _, f := range fields.List {
-		inner := typeName(f.Type)
-		for _, n := range f.Names {
-			p.member(spec.Name.Name, n.Name)
-			p.like[n.Name] = append(p.like[n.Name], inner)
-		}
-		if f.Names == nil {
-			p.like[spec.Name.Name] = append(p.like[spec.Name.Name], inner)
-			p.member(spec.Name.Name, inner)
-		}
-	}
-}
-
-func (p *project) member(typ, name string) {
-	if p.members[typ] == nil {
-		p.members[typ] = map[string]bool{}
-	}
-	p.members[typ][name] = true
-}
-
-// typeName returns the name of a type without its package and arguments.
-func typeName(t ast.Expr) string {
-	switch t := t.(type) {
-	case *ast.StarExpr:
-		return typeName(t.X)
-	case *ast.IndexExpr:
-		return typeName(t.X)
-	case *ast.SelectorExpr:
-		return t.Sel.Name
-	case *ast.Ident:
-		return t.Name
-	}
-	return ""
-}
