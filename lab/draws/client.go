@@ -13,7 +13,6 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -117,101 +116,43 @@ func (c *client) close() {
 // read reads a response to its end.
 func (a *answer) read(in *bufio.Reader) error {
 	for {
-		line, err := in.ReadString('\n')
+		res, err := http.ReadResponse(in, nil)
 		if err != nil {
 			return err
 		}
-		_, rest, _ := strings.Cut(line, " ")
-		status, err := strconv.Atoi(rest[:min(3, len(rest))])
-		if err != nil {
-			return fmt.Errorf("status line %q: %w", line, err)
-		}
-		fields, err := readFields(in)
-		if err != nil {
-			return err
-		}
-		if status < 200 && status != http.StatusSwitchingProtocols {
-			a.informs = append(a.informs, inform(status, fields))
+		if res.StatusCode < 200 && res.StatusCode != http.StatusSwitchingProtocols {
+			a.informs = append(a.informs, inform(res.StatusCode, res.Header))
 			continue
 		}
-		a.status, a.fields = status, fields
-		return a.readBody(in)
+		for name := range res.Trailer { // which net/http takes out of the fields
+			res.Header.Add("Trailer", name)
+		}
+		slices.Sort(res.Header["Trailer"])
+		return a.take(res, "close")
 	}
+}
+
+// take reads the body of a response, whose framing is otherwise one that it does not
+// declare.
+func (a *answer) take(res *http.Response, otherwise string) error {
+	body, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	a.status, a.fields, a.trailer, a.body, a.broken = res.StatusCode, res.Header, res.Trailer, string(body), err != nil
+	switch {
+	case len(res.TransferEncoding) > 0:
+		a.framing = "chunked"
+	case res.StatusCode == http.StatusNoContent, res.StatusCode == http.StatusNotModified:
+		a.framing = "none"
+	case len(res.Header["Content-Length"]) > 0:
+		a.framing = "length"
+	default:
+		a.framing = otherwise
+	}
+	return err
 }
 
 func inform(status int, fields map[string][]string) string {
 	return fmt.Sprintf("%d %v", status, without(fields, "Date"))
-}
-
-func (a *answer) readBody(in *bufio.Reader) error {
-	var body []byte
-	var err error
-	switch lines := a.fields["Content-Length"]; {
-	case a.status < 200:
-		a.framing = "close"
-		body, err = io.ReadAll(in)
-	case a.status == http.StatusNoContent, a.status == http.StatusNotModified:
-		a.framing = "none"
-	case slices.Contains(a.fields["Transfer-Encoding"], "chunked"):
-		a.framing = "chunked"
-		body, err = readChunks(in)
-		if err == nil {
-			a.trailer, err = readFields(in)
-		}
-	case len(lines) > 0:
-		a.framing = "length"
-		n, wrong := strconv.Atoi(lines[0])
-		if wrong != nil || n < 0 || len(lines) > 1 {
-			return fmt.Errorf("lengths %q", lines)
-		}
-		body = make([]byte, n)
-		n, err = io.ReadFull(in, body)
-		body = body[:n]
-	default:
-		a.framing = "close"
-		body, err = io.ReadAll(in)
-	}
-	a.body = string(body)
-	return err
-}
-
-func readChunks(in *bufio.Reader) (body []byte, err error) {
-	for {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return body, err
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(line), 16, 32)
-		if err != nil || n == 0 {
-			return body, err
-		}
-		at := len(body)
-		body = append(body, make([]byte, n+2)...)
-		got, err := io.ReadFull(in, body[at:])
-		body = body[:at+min(got, int(n))]
-		if err != nil {
-			return body, err
-		}
-	}
-}
-
-func readFields(in *bufio.Reader) (map[string][]string, error) {
-	fields := map[string][]string{}
-	for {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return fields, err
-		}
-		if line = strings.TrimRight(line, "\r\n"); line == "" {
-			return fields, nil
-		}
-		name, value, found := strings.Cut(line, ":")
-		if !found {
-			return fields, fmt.Errorf("field line %q", line)
-		}
-		name = textproto.CanonicalMIMEHeaderKey(name)
-		fields[name] = append(fields[name], strings.Trim(value, " \t"))
-	}
 }
 
 var http2 = func() *http.Transport {
@@ -249,21 +190,8 @@ func (c *client) roundTrip(h *Host, q request) (a answer, err error) {
 		a.broken = true
 		return a, nil
 	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if ctx.Err() != nil {
-		return a, err
-	}
-	a.status, a.fields, a.trailer, a.body, a.broken = res.StatusCode, res.Header, res.Trailer, string(body), err != nil
-	switch {
-	case len(res.TransferEncoding) > 0:
-		a.framing = "chunked"
-	case len(res.Header["Content-Length"]) > 0:
-		a.framing = "length"
-	default:
-		a.framing = "stream"
-	}
-	return a, nil
+	_ = a.take(res, "stream")
+	return a, ctx.Err()
 }
 
 // plain returns the body, decoded as often as it was compressed: a second layer says so
