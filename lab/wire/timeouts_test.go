@@ -6,15 +6,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // TestReadTimeoutEndsSlowSenders shows which setting of net/http ends a request whose
@@ -22,8 +21,8 @@ import (
 func TestReadTimeoutEndsSlowSenders(t *testing.T) {
 	t.Parallel()
 	ran := make(chan struct{}, crowd)
-	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran <- struct{}{} })
-	addr, store := timed(t, handler, &http.Server{ReadTimeout: 200 * time.Millisecond}, protocol.Config{})
+	handler := func(http.ResponseWriter, *http.Request) { ran <- struct{}{} }
+	addr, store := timed(t, handler, 200*time.Millisecond, 0, protocol.Config{})
 	for i := range 5 {
 		conn := dial(t, addr)
 		_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: test\r\nIdempotency-Key: slow-%d\r\nContent-Length: 100\r\n\r\n{", i)
@@ -44,14 +43,14 @@ func TestWriteTimeoutEndsUnreadStreams(t *testing.T) {
 	t.Parallel()
 	const parts, part, timeout = 96, 64 << 10, time.Second
 	running := make(chan struct{}, 1)
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	handler := func(w http.ResponseWriter, _ *http.Request) {
 		running <- struct{}{}
 		for range parts {
 			_, _ = io.WriteString(w, strings.Repeat("x", part))
 			_ = http.NewResponseController(w).Flush()
 		}
-	})
-	addr, _ := timed(t, handler, &http.Server{WriteTimeout: timeout}, protocol.Config{Limits: protocol.Limits{ResponseBody: 2 * parts * part}})
+	}
+	addr, _ := timed(t, handler, 0, timeout, protocol.Config{Limits: protocol.Limits{ResponseBody: 2 * parts * part}})
 	const wanted = "POST / HTTP/1.1\r\nHost: test\r\nIdempotency-Key: stream\r\nContent-Length: 0\r\n\r\n"
 	first := dial(t, addr)
 	_ = first.(*net.TCPConn).SetReadBuffer(4 << 10)
@@ -68,32 +67,20 @@ func TestWriteTimeoutEndsUnreadStreams(t *testing.T) {
 }
 
 // timed serves a handler behind the middleware of net/http, by a server with timeouts.
-func timed(t *testing.T, handler http.Handler, server *http.Server, policy protocol.Config) (addr string, store *countingStore) {
+func timed(t *testing.T, handler http.HandlerFunc, read, write time.Duration, policy protocol.Config) (addr string, store *countingStore) {
 	t.Helper()
 	store = &countingStore{Store: memstore.New()}
-	guard := guardOver(t, store, policy)
-	server.Handler = reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler)
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	guard, err := protocol.New(store, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close(); <-ended })
-	return listener.Addr().String(), store
-}
-
-// guardOver returns a guard over a store.
-func guardOver(t *testing.T, st store.Store, policy protocol.Config) *protocol.Guard {
-	t.Helper()
-	engine, err := reprise.New(st, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, policy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return guard
+	server := httptest.NewUnstartedServer(reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler))
+	server.Config.ReadTimeout, server.Config.WriteTimeout = read, write
+	server.Start()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		_ = guard.Close(context.WithoutCancel(t.Context()))
+	})
+	return server.Listener.Addr().String(), store
 }
