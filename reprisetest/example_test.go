@@ -11,7 +11,7 @@ import (
 
 // A request and its retry: the handler runs once. In a test, t is its *testing.T.
 func ExampleReplay() {
-	t := new(example)
+	t := new(judge)
 	defer t.end()
 	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
@@ -33,7 +33,7 @@ func ExampleReplay() {
 
 // Simultaneous duplicates: one of them runs.
 func ExampleRace() {
-	t := new(example)
+	t := new(judge)
 	defer t.end()
 	var database orders
 	app := reprisetest.New(t, protocol.Config{}, func(guard *protocol.Guard) http.Handler { return once(guard, database.create) })
@@ -48,7 +48,7 @@ func ExampleRace() {
 // A process dies between the effect and its record. This handler does not look at its
 // attempt, so the retry orders again.
 func ExampleApp_Crash() {
-	t := new(example)
+	t := new(judge)
 	defer t.end()
 	var database orders
 	app := reprisetest.New(t, protocol.Config{}, func(guard *protocol.Guard) http.Handler { return once(guard, database.create) })
@@ -61,7 +61,7 @@ func ExampleApp_Crash() {
 
 // A process dies before the handler.
 func ExampleApp_Lapse() {
-	t := new(example)
+	t := new(judge)
 	defer t.end()
 	var database orders
 	app := reprisetest.New(t, protocol.Config{}, func(guard *protocol.Guard) http.Handler { return once(guard, database.create) })
@@ -74,7 +74,7 @@ func ExampleApp_Lapse() {
 
 // The store fails at each point of a request.
 func ExampleApp_StoreDown() {
-	t := new(example)
+	t := new(judge)
 	defer t.end()
 	var database orders
 	app := reprisetest.New(t, protocol.Config{}, func(guard *protocol.Guard) http.Handler { return once(guard, database.create) })

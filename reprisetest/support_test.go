@@ -1,7 +1,6 @@
 package reprisetest_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,9 +73,25 @@ type judge struct {
 
 	mu       sync.Mutex
 	failures strings.Builder
+	cleanups []func()
 }
 
-func (j *judge) Helper() {}
+func (j *judge) Helper()          {}
+func (j *judge) Cleanup(f func()) { j.cleanups = append(j.cleanups, f) }
+
+func (j *judge) cleanUp() {
+	for _, f := range j.cleanups {
+		f()
+	}
+}
+
+// end ends the test of an example, and prints the first line of its failure.
+func (j *judge) end() {
+	j.cleanUp()
+	if text, _, failed := strings.Cut(j.failures.String(), "\n"); failed {
+		fmt.Println("FAIL:", text)
+	}
+}
 
 func (j *judge) Errorf(format string, args ...any) {
 	j.mu.Lock()
@@ -102,29 +117,9 @@ func failure(tb testing.TB, run func(testing.TB)) string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer j.cleanUp()
 		run(j)
 	}()
 	<-done
 	return j.failures.String()
-}
-
-// example is the test of an example: its failures are printed.
-type example struct {
-	testing.TB
-
-	cleanups []func()
-}
-
-func (e *example) Helper()                  {}
-func (e *example) Context() context.Context { return context.Background() }
-func (e *example) Cleanup(f func())         { e.cleanups = append(e.cleanups, f) }
-func (e *example) Errorf(format string, args ...any) {
-	text, _, _ := strings.Cut(fmt.Sprintf(format, args...), "\n")
-	fmt.Println("FAIL:", text)
-}
-
-func (e *example) end() {
-	for _, f := range e.cleanups {
-		f()
-	}
 }
