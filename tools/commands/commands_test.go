@@ -87,9 +87,7 @@ func newMachine(t *testing.T) *machine {
 	}
 	if client, err := exec.LookPath("redis-cli"); err == nil { // to another port than its default one
 		tree.Write(t, bin, "redis-cli", fmt.Sprintf("#!/bin/sh\nexec %s -p ${REDIS##*:} \"$@\"\n", client))
-		if err := os.Chmod(filepath.Join(bin, "redis-cli"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, os.Chmod(filepath.Join(bin, "redis-cli"), 0o755))
 	}
 	here, nats := "127.0.0.1:"+m.port, portOf(t, servers.FreeAddr(t))
 	m.places = []string{
@@ -99,9 +97,7 @@ func newMachine(t *testing.T) *machine {
 	sources, _ := tree.Run(t, m.clone, nil, "git", "ls-files", "examples/*.go")
 	for file := range strings.FieldsSeq(sources) {
 		text, err := os.ReadFile(filepath.Join(m.clone, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		tree.Write(t, m.clone, file, strings.NewReplacer("localhost:8080", here, "127.0.0.1:8080", here).Replace(string(text)))
 	}
 	m.env[0] += ":" + filepath.Join(home, "go", "bin")
@@ -122,9 +118,7 @@ func TestEveryCommandRuns(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	makefile, err := os.ReadFile(filepath.Join(m.clone, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	for _, b := range find(t, m.clone) {
 		if b.notRun != "" || b.language != "sh" {
 			continue
@@ -205,9 +199,7 @@ func (m *machine) serve(t *testing.T, dir, command, until string, out *buffer) (
 	cmd := m.command(t, dir, command)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
@@ -292,8 +284,6 @@ func poll(t *testing.T, ready func() bool) bool {
 func portOf(t *testing.T, addr string) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	return port
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/reprise-go/reprise/servers"
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
@@ -158,9 +159,7 @@ func typeCheck(t *testing.T, root, module string, blocks map[string]block) {
 		Mode: packages.NeedName | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedImports | packages.NeedExportFile,
 		Dir:  dir, Env: env, Context: t.Context(),
 	}, patterns...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	if len(found) != len(blocks) {
 		t.Errorf("%d packages of %d blocks", len(found), len(blocks))
 	}

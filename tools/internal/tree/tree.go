@@ -10,15 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/servers"
 )
 
 // Root returns the folder of go.work, above the test that asks.
 func Root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, err)
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
 			return dir
@@ -33,12 +33,9 @@ func Root(t *testing.T) string {
 func Small(t *testing.T, files map[string]string) string {
 	t.Helper()
 	from, to := Root(t), t.TempDir()
-	if err := errors.Join(
-		copyFile(from, to, "Makefile"),
-		os.CopyFS(filepath.Join(to, ".ci"), os.DirFS(filepath.Join(from, ".ci"))),
-	); err != nil {
-		t.Fatal(err)
-	}
+	makefile, err := os.ReadFile(filepath.Join(from, "Makefile"))
+	servers.Must(t, errors.Join(err, os.CopyFS(filepath.Join(to, ".ci"), os.DirFS(filepath.Join(from, ".ci")))))
+	Write(t, to, "Makefile", string(makefile))
 	for path, text := range files {
 		Write(t, to, path, text)
 	}
@@ -49,12 +46,8 @@ func Small(t *testing.T, files map[string]string) string {
 func Write(t *testing.T, dir, path, text string) {
 	t.Helper()
 	path = filepath.Join(dir, filepath.FromSlash(path))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	servers.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	servers.Must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // Run runs a program in a tree, away from the make and the workspace mode that run the
@@ -78,8 +71,8 @@ func Run(t *testing.T, dir string, env []string, name string, args ...string) (o
 	return out.String(), err == nil
 }
 
-// Basics are programs that every machine has.
-var Basics = []string{
+// basics are programs that every machine has.
+var basics = []string{
 	"awk", "bash", "cat", "cp", "dirname", "env", "find", "grep", "head", "id", "ls", "mkdir", "mktemp", "mv", "rm", "sed", "sh", "sort", "tail",
 	"touch", "tr", "uname", "xargs",
 }
@@ -92,9 +85,7 @@ func Link(t *testing.T, folder string, programs ...string) {
 		if err == nil {
 			err = os.Symlink(program, filepath.Join(folder, name))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 	}
 }
 
@@ -105,22 +96,12 @@ func GoOnly(t *testing.T, programs ...string) []string {
 	t.Helper()
 	path := t.TempDir()
 	Link(t, path, "go", "make", "git", "cc", "gcc", "as", "ld")
-	Link(t, path, slices.Concat(Basics, programs)...)
+	Link(t, path, slices.Concat(basics, programs)...)
 	env := []string{"PATH=" + path, "HOME=" + t.TempDir()}
 	for _, name := range []string{"GOPROXY", "GOMODCACHE", "GOCACHE"} {
 		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		servers.Must(t, err)
 		env = append(env, name+"="+strings.TrimSpace(string(value)))
 	}
 	return env
-}
-
-func copyFile(from, to, name string) error {
-	text, err := os.ReadFile(filepath.Join(from, name))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(to, name), text, 0o644)
 }
