@@ -225,19 +225,6 @@ func TestCallThatMeetsAnotherRecordReportsIt(t *testing.T) {
 	}
 }
 
-// Only a refusal that makes sense to repeat says when.
-func TestRefusalsOfCallsSayWhenToRetry(t *testing.T) {
-	t.Parallel()
-	again := problemResult(&Problem{Code: CodeInProgress, RetryAfter: time.Second})
-	never := problemResult(&Problem{Code: CodeKeyReused})
-	if len(again.Details) != 2 || again.Trailer.Len() != 1 || again.Header.Len() != 1 {
-		t.Errorf("a refusal to retry: %+v", again)
-	}
-	if len(never.Details) != 1 || never.Trailer.Len() != 0 || never.Header.Len() != 0 {
-		t.Errorf("a refusal for good: %+v", never)
-	}
-}
-
 // A call that runs unprotected is marked. One whose result is kept is not.
 func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	t.Parallel()

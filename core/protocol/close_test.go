@@ -179,6 +179,8 @@ func TestAbandonedHandlerDoesNotAffectTheNextRequest(t *testing.T) {
 				return
 			}
 			rec.WriteHeader(http.StatusTeapot)
+			rec.Finish()
+			rec.Abandon()
 			if rec.Flush() || protocol.Release(ctx) || protocol.Keep(ctx) || protocol.OmitBody(ctx) {
 				t.Error("decided after the request")
 				return
@@ -245,36 +247,4 @@ func TestDisconnectDoesNotAffectTheNextRequest(t *testing.T) {
 		}
 		finish(run.Exchange, http.StatusOK)
 	}
-}
-
-// A request that waits for another holds its body meanwhile.
-func TestWaiterAndTheRequestsMeanwhileHaveTheirOwnBodies(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Wait: time.Minute})
-	const waiting = "waits"
-	first := b.admit("k", waiting)
-	wantRun(t, first)
-	var waiters sync.WaitGroup
-	for range 3 {
-		waiters.Go(func() {
-			v := b.admit("k", waiting)
-			if v.Exchange == nil {
-				t.Errorf("answered %d, want a run of its own", v.Response.Status)
-				return
-			}
-			body, err := io.ReadAll(v.Exchange.Body())
-			if string(body) != waiting || err != nil {
-				t.Errorf("read %.20q, %v, want its own body", body, err)
-			}
-			finish(v.Exchange, http.StatusServiceUnavailable) // the next one runs
-		})
-	}
-	for n := range 100 {
-		b.echo(fmt.Sprint("next-", n), bodyOf(n), func(*protocol.Exchange) {})
-	}
-	finish(first.Exchange, http.StatusServiceUnavailable)
-	for n := range 100 {
-		b.echo(fmt.Sprint("after-", n), bodyOf(n), func(*protocol.Exchange) {})
-	}
-	waiters.Wait()
 }

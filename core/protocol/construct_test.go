@@ -71,11 +71,13 @@ func TestListsOfAConfigAreCopied(t *testing.T) {
 	guard := setup(t, cfg).guard
 	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	want := lists(guard.Config())
-	for _, list := range [][]string{cfg.Methods, cfg.Fingerprint.Omit, cfg.Fingerprint.Headers, cfg.Keep.Headers} {
-		list[0] = "changed"
-	}
-	if got := lists(guard.Config()); got != want {
-		t.Errorf("the caller of New changed the policy from %s to %s", want, got)
+	for _, c := range []protocol.Config{cfg, guard.Config()} { // given, and shown
+		for _, list := range [][]string{c.Methods, c.Fingerprint.Omit, c.Fingerprint.Headers, c.Keep.Headers} {
+			list[0] = "changed"
+		}
+		if got := lists(guard.Config()); got != want {
+			t.Errorf("the caller changed the policy from %s to %s", want, got)
+		}
 	}
 }
 

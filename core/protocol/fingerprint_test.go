@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -229,41 +228,6 @@ func cutText(text string, places ...uint) (parts [5]string) {
 func digestParts(t *testing.T, p [5]string) store.Fingerprint {
 	t.Helper()
 	return digest(t, DefaultFingerprint, Request{Method: p[1], Path: p[2], RawQuery: p[3]}, p[0], p[4])
-}
-
-// FuzzMediaType checks that folding is stable: a line in another case, or with other
-// parameters, is the same type.
-func FuzzMediaType(f *testing.F) {
-	for _, line := range []string{
-		"text/plain; charset=utf-8", "text/plain;q=\"a;\\\";charset=x\";charset=\"y\"", ";", "a;charset", "\";", "a;charset=\"", "",
-		"a/b;charset=;CHARSET=x", "a/b; x=\"; charset=utf-8", "multipart/form-data; boundary=b", "multipart/form-data; boundary=\"b",
-	} {
-		f.Add(line)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		media := syntax.MediaType(line)
-		if strings.ContainsAny(media, ";") || media != syntax.TrimSpace(media) || !strings.Contains(line, media) {
-			t.Fatalf("%q has the media type %q", line, media)
-		}
-		sum := func(line string) store.Fingerprint {
-			return digest(t, DefaultFingerprint, Request{Header: lines{"Content-Type": {line}}}, "", "")
-		}
-		for _, other := range []string{upperASCII(line), string(syntax.AppendLower(nil, line)), media, line + "; a=b"} {
-			if sum(line) != sum(other) {
-				t.Fatalf("%q and %q are two types", line, other)
-			}
-		}
-	})
-}
-
-func upperASCII(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'a' <= c && c <= 'z' {
-			b[i] = c &^ 0x20
-		}
-	}
-	return string(b)
 }
 
 func jsonRequest(contentType ...string) Request {

@@ -3,7 +3,6 @@ package protocol_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -131,37 +130,6 @@ func TestErrorsOfAPolicyHaveNoKey(t *testing.T) {
 		if !slices.Equal(outcomes, []string{" refused " + c.want}) || err == nil || strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %q, %v", name, outcomes, err)
 		}
-	}
-}
-
-// One engine, and a policy for each route.
-func TestGuardWithAnotherPolicy(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	strict := must(b.guard.With(func(c *protocol.Config) {
-		c.Required, c.Methods, c.Label = true, append(c.Methods, "PUT"), "strict"
-	}))
-	for _, c := range []struct {
-		guard  *protocol.Guard
-		method string
-		status int
-	}{
-		{b.guard, "POST", 0}, {b.guard, "PUT", 0}, {strict, "POST", 400}, {strict, "PUT", 400}, {strict, "DELETE", 0},
-	} {
-		if a := c.guard.Admit(t.Context(), protocol.Request{Method: c.method}, scope); a.Response.Status != c.status || a.Pass != (c.status == 0) {
-			t.Errorf("%s by the guard %q: %d, want %d", c.method, c.guard.Config().Label, a.Response.Status, c.status)
-		}
-	}
-	shown := strict.Config()
-	shown.Methods[0] = "PUT"
-	if again := strict.Config(); again.Methods[0] != "POST" || !slices.Equal(again.Key.Headers(), []string{"Idempotency-Key"}) {
-		t.Errorf("Config returns %+v; want the defaults, and a copy", again)
-	}
-	if _, err := b.guard.With(func(c *protocol.Config) { c.Retention = -1 }); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("an invalid policy: %v", err)
-	}
-	if a := strict.Admit(t.Context(), protocol.Request{Method: "PUT"}, scope); a.Response.Status != 400 {
-		t.Error("the policy of one guard changed another's")
 	}
 }
 
