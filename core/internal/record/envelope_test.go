@@ -2,12 +2,10 @@ package record
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -82,96 +80,4 @@ func TestSealedGoldenVectors(t *testing.T) {
 			t.Errorf("%s: sealed again in %d bytes, want %d", v.Name, len(again), len(payload))
 		}
 	}
-}
-
-var (
-	testSecret    = Secret{ID: "2026-11", Key: bytes.Repeat([]byte("2026-11!"), 32)}
-	testSealedFor = SealedFor{ID: store.DeriveID("tenant", "", "key"), Fingerprint: store.Fingerprint{1, 2, 3}, Key: "key"}
-)
-
-// sealedSample returns a response and its envelope, whose head is in the clear.
-func sealedSample(body []byte) (encoded, payload []byte) {
-	encoded = Append(nil, &stored{Status: 201, Fields: sampleFields, Body: body, Annotation: "00-trace-01"})
-	return encoded, Seal(nil, encoded, testSecret, true, &testSealedFor)
-}
-
-// An envelope is as long as it says, and has a nonce and a tag in any case.
-func TestEnvelopeHasItsDeclaredLength(t *testing.T) {
-	t.Parallel()
-	_, payload := sealedSample(bytes.Repeat([]byte("a"), 1000))
-	e, err := ParseEnvelope(payload)
-	if err != nil || e.flags != envelopeHead {
-		t.Fatalf("%+v, %v", e, err)
-	}
-	for n := range payload {
-		if n == 0 {
-			continue // which is no envelope
-		}
-		_, err := ParseEnvelope(payload[:n])
-		if !errors.Is(err, errEnvelopeLength) {
-			t.Errorf("%d of %d bytes: %v", n, len(payload), err)
-		}
-	}
-	rest := uint32(e.size)
-	for size, ok := range map[uint32]bool{0: false, rest - 1: false, rest: true, rest + 1: false, 1<<32 - 1: false} {
-		changed := slices.Clone(payload)
-		binary.BigEndian.PutUint32(changed[14:], size)
-		if _, err := ParseEnvelope(changed); (err == nil) != ok {
-			t.Errorf("a size of %d: %v", size, err)
-		}
-	}
-	long := slices.Clone(payload)
-	long[18] = MaxSecretID + 1
-	if _, err := ParseEnvelope(long); !errors.Is(err, errEnvelopeLength) {
-		t.Errorf("an ID of %d bytes: %v", long[18], err)
-	}
-}
-
-// The head in the clear is the response without its body, or cannot be decoded.
-func TestClearHeadIsTheResponseWithoutItsBody(t *testing.T) {
-	t.Parallel()
-	_, payload := sealedSample([]byte("body"))
-	e := must(ParseEnvelope(payload))
-	checkDecoded(t, e.ClearHead(), &stored{Status: 201, Fields: sampleFields, Annotation: "00-trace-01"})
-	e.head = e.head[:headSize-1]
-	if _, err := Decode[Field](e.ClearHead()); !errors.Is(err, store.ErrCorrupt) {
-		t.Errorf("a head that is too short: %v", err)
-	}
-	e.head = nil
-	if head := e.ClearHead(); head != nil {
-		t.Errorf("no head is %x", head)
-	}
-}
-
-// FuzzEnvelope opens anything. An envelope that opens was sealed here.
-func FuzzEnvelope(f *testing.F) {
-	for _, v := range sealedVectors(f) {
-		payload := must(hex.DecodeString(v.Payload))
-		f.Add(payload)
-		f.Add(payload[:len(payload)/2])
-	}
-	sample, sealed := sealedSample([]byte("body"))
-	f.Add(sealed)
-	f.Fuzz(func(t *testing.T, payload []byte) {
-		if !IsSealed(payload) {
-			return
-		}
-		e, err := ParseEnvelope(payload)
-		if err != nil {
-			if !errors.Is(err, store.ErrCorrupt) {
-				t.Fatalf("%v does not wrap ErrCorrupt", err)
-			}
-			return
-		}
-		if _, err := Decode[Field](e.ClearHead()); err != nil && !errors.Is(err, store.ErrCorrupt) {
-			t.Fatalf("%v does not wrap ErrCorrupt", err)
-		}
-		encoded, err := e.Open(testSecret.Key, &testSealedFor)
-		switch {
-		case err != nil && !errors.Is(err, store.ErrCorrupt):
-			t.Fatalf("%v does not wrap ErrCorrupt", err)
-		case err == nil && !bytes.Equal(encoded, sample):
-			t.Fatalf("opened %x, which was not sealed here, as %x", payload, encoded)
-		}
-	})
 }

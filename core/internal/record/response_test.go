@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -379,50 +378,6 @@ func FuzzDecodeStored(f *testing.F) {
 			if again := Append(nil, &s); !bytes.Equal(again, payload) {
 				t.Fatalf("%x\nis encoded again as\n%x", payload, again)
 			}
-		}
-	})
-}
-
-// storable returns those of the fields that a guard may store.
-func storable(fields ...Field) []Field {
-	return slices.DeleteFunc(fields, func(f Field) bool {
-		return !syntax.ValidField(f.Name, f.Value) || !f.Remove && isForged(f.Name)
-	})
-}
-
-// FuzzStored encodes any response that may be stored, and gets it back; and does not get
-// it back with one byte changed.
-func FuzzStored(f *testing.F) {
-	f.Add(uint16(201), uint8(0), "Content-Type", "application/json", "Link", "</a>", true, []byte(`{"id":7}`), uint(0), uint8(1))
-	f.Add(uint16(204), uint8(1), "A", "", "B", "\xff", false, []byte{}, uint(17), uint8(255))
-	f.Add(uint16(999), uint8(3), "A", "x", "a", "y", true, []byte("never kept"), uint(3), uint8(128))
-	f.Add(uint16(200), uint8(8), "A", "x", "a", "y", true, []byte("a blob"), uint(43), uint8(16))
-	f.Add(uint16(100), uint8(0), "Connection", "x", "X", "y\r\nZ: z", true, []byte("body"), uint(15), uint8(1)) // fields that are dropped
-	f.Fuzz(func(t *testing.T, status uint16, flags uint8, name1, value1, name2, value2 string, add bool, body []byte, at uint, flip uint8) {
-		note := ""
-		if ValidAnnotation(value1) {
-			note = value1
-		}
-		s := stored{Status: 200 + int(status)%800, Flags: Flags(flags) & noBody, Body: body, Annotation: note}
-		if Flags(flags)&Offloaded != 0 && syntax.AllowsBody(s.Status) {
-			s.Flags = Offloaded
-			s.Blob = Blob{SHA256: sha256.Sum256(body), Size: 1 + int64(at%MaxBlob), Day: int(at % (lastDay + 1))}
-		}
-		s.Fields = storable(Field{Name: name1, Value: value1}, Field{Name: name2, Value: value2, Add: add}, Field{Name: name2, Remove: true}, Field{Name: name1, Remove: true, Suppress: true})
-		if s.Flags != Offloaded {
-			s.Trailers = storable(Field{Name: name2, Value: value1}, Field{Name: name1, Value: value2, Add: add})
-		}
-		if !Fits(slices.Concat(s.Fields, s.Trailers)) {
-			t.Skip("larger than is ever stored")
-		}
-		payload := Append(nil, &s)
-		if !s.Flags.keepsBody() {
-			s.Body = nil
-		}
-		checkDecoded(t, payload, &s)
-		payload[at%uint(len(payload))] ^= flip
-		if _, err := Decode[Field](payload); flip != 0 && !errors.Is(err, store.ErrCorrupt) {
-			t.Fatalf("byte %d xor %#02x: %v, want ErrCorrupt", at%uint(len(payload)), flip, err)
 		}
 	})
 }
