@@ -68,8 +68,9 @@ func TestReferencesToBlobsAreBounded(t *testing.T) {
 		if c.sealed {
 			b.Key = &BlobKey{1, 2, 3}
 		}
-		got, ok := decodeBlob(b.append(nil))
-		if ok != c.ok || ok && (got.Size != c.size || got.Day != c.day || (got.Key != nil) != c.sealed || c.sealed && *got.Key != *b.Key) {
+		encoded := b.append(nil)
+		got, ok := decodeBlob(encoded)
+		if ok != c.ok || len(encoded) != b.size() || ok && (got.Size != c.size || got.Day != c.day || (got.Key != nil) != c.sealed || c.sealed && *got.Key != *b.Key) {
 			t.Errorf("%s: %+v, %t, want %t", c.name, got, ok, c.ok)
 		}
 	}
