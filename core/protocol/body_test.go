@@ -128,7 +128,8 @@ func TestR26LimitOfAnOuterLayer(t *testing.T) {
 		{large, isLarge, protocol.CodeRequestTooLarge},
 		{large, nil, protocol.CodeRequestInvalid},
 		{io.ErrUnexpectedEOF, isLarge, protocol.CodeRequestInvalid},
-		{io.EOF, func(error) bool { return true }, ""}, // it did not fail
+		{fmt.Errorf("chunk 3: %w", io.EOF), isLarge, protocol.CodeRequestInvalid}, // io.EOF itself is an end, as for io.Copy
+		{io.EOF, func(error) bool { return true }, ""},                            // it did not fail
 	} {
 		r := post(io.MultiReader(strings.NewReader("half"), failing{c.cause}))
 		r.TooLarge = c.ask
