@@ -2,7 +2,6 @@ package reprise_test
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,26 +11,6 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
-
-func TestCloseTakesNoNewOperations(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		a := b.claim(t, order("k"))
-		b.store.OnClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			t.Error("asked the store")
-			return store.ClaimResult{}, store.ErrUnknown
-		}
-		var closing sync.WaitGroup
-		closing.Go(func() { _ = closeWithin(t, b.Engine, time.Hour) })
-		synctest.Wait()
-		for _, op := range []reprise.Operation{order("k"), order("another"), wait(order("k"), time.Minute)} {
-			_, err := b.Begin(t.Context(), op)
-			wantError(t, "Begin", err, store.ErrClosed)
-		}
-		release(t, a)
-		closing.Wait()
-	})
-}
 
 func TestCloseStopsTheWorkInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -246,92 +245,5 @@ func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 		if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != "answer" {
 			t.Errorf("recorded %q", got)
 		}
-	})
-}
-
-// The tests from here on show that no reference to an ended attempt affects the next
-// attempt on the same operation, or the next request: a renewal that is out, the
-// attempt's own handler, an observer, the background. Package protocol tests the
-// references of handlers and clients.
-
-// answeredHere fails the test unless a duplicate of the attempt is answered without a
-// call to the store.
-func (b *bench) answeredHere(t *testing.T, asked *atomic.Int64) {
-	t.Helper()
-	before := asked.Load()
-	b.want(t, order("k"), reprise.InProgress)
-	if asked.Load() != before {
-		t.Error("the table of the process has forgotten the attempt")
-	}
-}
-
-func TestLateRenewalDoesNotAffectTheNextAttempt(t *testing.T) {
-	for _, status := range []store.RenewStatus{store.Renewed, store.RenewBusy, store.RenewCompleted, store.RenewLost} {
-		inTimeNamed(t, status.String(), func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			asked := counted(b)
-			sent, answer := make(chan struct{}), make(chan struct{})
-			var once sync.Once
-			b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) (statuses []store.RenewStatus, err error) {
-				statuses, err = b.store.Store.Renew(ctx, rs)
-				once.Do(func() {
-					close(sent)
-					<-answer
-					statuses, err = []store.RenewStatus{status}, nil
-				})
-				return statuses, err
-			}
-			a := b.claim(t, order("k"))
-			<-sent
-			release(t, a)
-			next := b.claim(t, order("k"))
-			close(answer)
-			wantCause(t, next.Context(), nil)
-			b.answeredHere(t, asked)
-			time.Sleep(5 * lease)
-			wantCause(t, next.Context(), nil)
-			b.answeredHere(t, asked)
-			if n := b.Stats().Running; n != 1 {
-				t.Errorf("%d leases are kept, want 1", n)
-			}
-			complete(t, next, "answer", reprise.EndRecorded)
-			b.events.wantCount(t, "lease-lost", 0)
-		})
-	}
-}
-
-func TestLateObserverDoesNotSeeTheNextRequest(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		sent, answer := make(chan struct{}), make(chan struct{})
-		var late reprise.Event
-		var trace any
-		var once sync.Once
-		b := setup(t, reprise.Config{
-			Detach: func(ctx context.Context) context.Context {
-				return context.WithValue(context.Background(), traceKey{}, ctx.Value(traceKey{})) //nolint:usetesting // nothing of the request or the test
-			},
-			Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
-				if e.Name() == "renewed" {
-					once.Do(func() {
-						close(sent)
-						<-answer
-						late, trace = e, ctx.Value(traceKey{})
-					})
-				}
-			}),
-		})
-		request := &recycled{Context: context.WithValue(t.Context(), traceKey{}, "first"), t: t}
-		a := begun(t, request, b)
-		first := a.View()
-		<-sent
-		release(t, a)
-		request.over.Store(true)
-		next := begun(t, context.WithValue(t.Context(), traceKey{}, "second"), b)
-		close(answer)
-		synctest.Wait()
-		if trace != "first" || late.Fence != first.Fence() || late.Fence == next.View().Fence() {
-			t.Errorf("observed fence %d with the values of %v, want those of the first request, %d", late.Fence, trace, first.Fence())
-		}
-		release(t, next)
 	})
 }

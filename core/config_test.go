@@ -87,6 +87,10 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 			"Operation.Retention is -1ns":        func(op *reprise.Operation) { op.Retention = -1 },
 			"Operation.Retention is 1ns":         func(op *reprise.Operation) { op.Retention = 1 },
 			"Operation.Retention is 87600h0m0.0": func(op *reprise.Operation) { op.Retention = store.MaxDuration + time.Millisecond },
+			"Operation.Horizon is -1ns":          func(op *reprise.Operation) { op.Horizon = -1 },
+			"Operation.Horizon is 999.999µs":     func(op *reprise.Operation) { op.Horizon = time.Millisecond - 1 },
+			"Retention and Operation.Horizon is": func(op *reprise.Operation) { op.Retention, op.Horizon = kept, store.MaxDuration-kept+1 },
+			"Operation.Horizon is 2562047h47m":   func(op *reprise.Operation) { op.Horizon = 1<<63 - 1 },
 		} {
 			op := order("k")
 			change(&op)
@@ -107,6 +111,9 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 		probe.Label = store.ProbeLabel
 		_, err := b.Begin(t.Context(), probe)
 		wantError(t, "the label of probes", err, store.ErrInvalid)
+		longest := once("k")
+		longest.Horizon = store.MaxDuration - kept
+		release(t, b.claim(t, longest))
 	})
 }
 
@@ -177,26 +184,6 @@ func TestLapsedRecordIsJudgedByItsOwnPreset(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		for _, d := range []time.Duration{-1, time.Millisecond - 1, store.MaxDuration - kept + 1, store.MaxDuration + 1, 1<<63 - 1} {
-			op := once("k")
-			op.Horizon = d
-			if _, err := b.Begin(t.Context(), op); err == nil || !strings.Contains(err.Error(), "Operation.Horizon") {
-				t.Errorf("%v: %v", d, err)
-			}
-		}
-		op := once("k")
-		op.Horizon = store.MaxDuration - kept
-		a := b.claim(t, op)
-		if got := a.View().Policy(); got.Remembered() != store.MaxDuration {
-			t.Errorf("a transaction of the handler's own would remember the operation for %v, want %v", got.Remembered(), store.MaxDuration)
-		}
-		release(t, a)
-	})
 }
 
 func TestDescriptionIsPrintableAndBounded(t *testing.T) {

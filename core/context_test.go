@@ -3,7 +3,6 @@ package reprise_test
 import (
 	"context"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -80,27 +79,6 @@ func TestHandlersContextDoesNotPassForItsClients(t *testing.T) {
 			t.Errorf("is taken for its client's by the key %v", s.key)
 		}
 		release(t, a)
-	})
-}
-
-func TestContextIsSafeForConcurrentUse(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		a := b.claim(t, order("k"))
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				ctx, stop := context.WithCancel(a.Context())
-				defer stop()
-				_ = a.Context().Value(traceKey{})
-				<-ctx.Done()
-				if a.Context().Err() == nil || ctx.Err() == nil {
-					t.Error("done without an error")
-				}
-			})
-		}
-		release(t, a)
-		all.Wait()
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -149,30 +148,6 @@ func TestMaxRunIsAnHourUnlessThereIsNone(t *testing.T) {
 				wantCause(t, a.Context(), nil)
 			}
 			release(t, a)
-		})
-	}
-}
-
-// An attempt that falls due while a batch is out goes with the next batch: renewals that
-// succeed lose no lease, however slow the store is.
-func TestSlowRenewalsLoseNoLease(t *testing.T) {
-	for _, takes := range []time.Duration{700 * time.Millisecond, 1200 * time.Millisecond, 2700 * time.Millisecond} {
-		inTimeNamed(t, takes.String(), func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-				defer time.Sleep(takes)
-				return b.store.Store.Renew(ctx, rs)
-			}
-			var running []*reprise.Attempt
-			for i := range 30 {
-				running = append(running, b.claim(t, order(strconv.Itoa(i))))
-				time.Sleep(333 * time.Millisecond)
-			}
-			time.Sleep(5 * time.Minute)
-			b.events.wantCount(t, "lease-lost", 0)
-			for _, a := range running {
-				release(t, a)
-			}
 		})
 	}
 }

@@ -75,6 +75,9 @@ func newEngine(t *testing.T, store store.Store, observer reprise.Observer, cfg r
 		if s.Running != 0 {
 			t.Errorf("attempts that begun are %d more than those that ended: %v, %v", s.Running, s.Outcomes, s.Ends)
 		}
+		if s.Waiting != 0 || s.Running == 0 && s.Leases != 0 {
+			t.Errorf("%d wait, and %d leases are kept, after all have ended", s.Waiting, s.Leases)
+		}
 		if seen, ok := cfg.Observer.(*events); ok && s.EventsDropped == 0 {
 			seen.wantCounted(t, s)
 		}

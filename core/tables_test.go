@@ -2,7 +2,6 @@ package reprise
 
 import (
 	"context"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,77 +24,6 @@ func (generous) Renew(context.Context, []store.RenewRequest) ([]store.RenewStatu
 func (generous) Complete(context.Context, store.CompleteRequest) error { return nil }
 func (generous) Release(context.Context, store.ID, store.Owner) error  { return nil }
 func (generous) Unknown(context.Context, store.UnknownRequest) error   { return nil }
-
-// A table that an ended attempt stays in would grow for ever.
-func TestTablesAreEmptyAfterwards(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e := must(New(generous{}, Config{}))
-		size := func() (running, leases, waiting int) {
-			synctest.Wait() // no call is running now
-			e.waiters.mu.Lock()
-			defer e.waiters.mu.Unlock()
-			e.renewer.mu.Lock()
-			defer e.renewer.mu.Unlock()
-			for i := range e.table {
-				for a := e.table[i].attempts; a != nil; a = a.next {
-					running++
-				}
-			}
-			return running, len(e.renewer.due), len(e.waiters.queues) + len(e.waiters.scopes) + int(e.waiters.total.Load())
-		}
-		begin := func(key string) *Attempt {
-			res, err := e.Begin(t.Context(), Operation{Scope: "s", Key: key})
-			if err != nil || res.Attempt == nil {
-				t.Fatal(res, err)
-			}
-			return res.Attempt
-		}
-		const n = 3000 // more than the table has rows
-		attempts := make([]*Attempt, n)
-		for i := range attempts {
-			attempts[i] = begin(strconv.Itoa(i))
-		}
-		for range 10 { // who wait for the first
-			go func() { _, _ = e.Begin(t.Context(), Operation{Scope: "s", Key: "0", Wait: time.Second}) }()
-		}
-		if running, leases, waiting := size(); running != n || leases != n || waiting != 12 {
-			t.Errorf("%d running, %d leases, %d for waiters while they run", running, leases, waiting)
-		}
-		for key := range n {
-			res, err := e.Begin(t.Context(), Operation{Scope: "s", Key: strconv.Itoa(key)})
-			if err != nil || res.Outcome != InProgress { // the store would grant it
-				t.Fatalf("a duplicate of %d of %d running attempts: %v, %v", key, n, res.Outcome, err)
-			}
-		}
-		time.Sleep(2 * time.Second)
-		for i, a := range attempts[:n/2] {
-			if i%2 == 0 {
-				_, _ = a.Complete(Completion{})
-			} else {
-				_ = a.Release()
-			}
-		}
-		if running, leases, waiting := size(); running != n/2 || leases != n/2 || waiting != 0 {
-			t.Errorf("%d running, %d leases, %d for waiters when half have ended", running, leases, waiting)
-		}
-		time.Sleep(defaultLease)
-		if running, leases, _ := size(); running != n/2 || leases != 0 {
-			t.Errorf("%d running, %d leases when the others have lost theirs and go on", running, leases)
-		}
-		for _, a := range attempts[n/2:] {
-			_ = a.Release()
-		}
-		if running, leases, _ := size(); running != 0 || leases != 0 {
-			t.Errorf("%d running, %d leases when all have ended", running, leases)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		if err := e.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-}
 
 // The strings of an operation may be views into buffers that are used again once Begin
 // has returned. Who waits longest is still counted under the scope then.

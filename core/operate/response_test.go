@@ -2,15 +2,11 @@ package operate_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/record"
@@ -65,75 +61,6 @@ func TestEncodeRefusesUnservableResponses(t *testing.T) {
 			t.Errorf("%s: %d bytes, error %v; want ErrInvalid with %q", what, len(payload), err, c.want)
 		}
 	}
-}
-
-// An operator who resolved a record with JSON made every retry a 500 until the record's
-// retention ended, without a warning.
-func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		st := memstore.New()
-		engine := must(reprise.New(st, reprise.Config{}))
-		guard := must(protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce}))
-		id := store.DeriveID("tenant", "", "k")
-		begin := func() protocol.Admission { return guard.Admit(t.Context(), nextRequest(), scope) }
-		first := begin()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		if err := engine.Close(ctx); err == nil { // the process ends while the handler runs
-			t.Fatal("closed")
-		}
-		time.Sleep(time.Minute)
-		engine = must(reprise.New(st, reprise.Config{}))
-		guard = must(protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce}))
-		if a := begin(); a.Response.Status != 409 {
-			t.Fatalf("a retry of a lapsed record gets %d", a.Response.Status)
-		}
-		rec, err := st.Inspect(t.Context(), id)
-		if err != nil || rec.State != store.StateLapsed {
-			t.Fatalf("%+v, %v", rec, err)
-		}
-		bad := protocol.Response{Body: []byte(`{"id":7}`)} // the status is missing
-		resolve := func(fence uint64, answer protocol.Response) error {
-			return operate.Resolve(t.Context(), st, operate.Resolution{
-				ID: id, State: rec.State, Fence: fence, Answer: answer, Retention: time.Hour, Reason: "looked at", Operator: "test",
-			}, slog.DiscardHandler)
-		}
-		if err := resolve(rec.Fence, bad); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("resolved with what no replay can serve: %v", err)
-		}
-		if a := begin(); a.Response.Status != 409 {
-			t.Errorf("a refused resolution changed the record: %d", a.Response.Status)
-		}
-		answer := protocol.Response{
-			Status: 201, Body: []byte(`{"id":7}`),
-			Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}),
-		}
-		if err := resolve(rec.Fence+1, answer); !errors.Is(err, store.ErrRecordChanged) {
-			t.Errorf("resolved with another fence: %v", err)
-		}
-		if err := resolve(rec.Fence, answer); err != nil {
-			t.Fatal(err)
-		}
-		got := begin().Response
-		kind, _ := got.Header.Get("Content-Type")
-		mark, _ := got.Header.Get("Idempotent-Replayed")
-		if got.Status != 201 || string(got.Body) != `{"id":7}` || kind != "application/json" || mark != "true" {
-			t.Errorf("the retry gets %d %q, %s", got.Status, got.Body, kind)
-		}
-		rec, err = st.Inspect(t.Context(), id)
-		if err != nil || !rec.Resolved || rec.State != store.StateCompleted {
-			t.Errorf("%+v, %v", rec, err)
-		}
-		if shown, err := operate.Decode(rec.Payload); err != nil || !sameResponse(shown, answer) {
-			t.Errorf("the record shows %+v, %v", shown, err)
-		}
-		first.Exchange.Finish(protocol.Captured{Status: 200})
-		first.Exchange.Close()
-		if err := engine.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func TestDecodeOfAPartialRecord(t *testing.T) {
