@@ -84,19 +84,6 @@ func TestListedGetsAreRetriedWithoutAKey(t *testing.T) {
 	}
 }
 
-func TestOtherGetsAreNotRetried(t *testing.T) {
-	t.Parallel()
-	base := always(failure(errNetwork))
-	for _, c := range []Config{{}, {Methods: []string{"POST", "HEAD"}}} {
-		if err := fails(t, newTransport(t, base, c), get(t.Context(), t, http.MethodGet)); err != errNetwork { //nolint:errorlint // untouched
-			t.Errorf("got %v", err)
-		}
-	}
-	if base.attempts() != 2 {
-		t.Errorf("%d attempts", base.attempts())
-	}
-}
-
 // A GET has no operation whose outcome could be unknown: its error is that of the last
 // attempt, and its retries have the bounds and the budget of others.
 func TestAGetFailsWithTheErrorOfItsLastAttempt(t *testing.T) {

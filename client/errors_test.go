@@ -153,40 +153,6 @@ func printed(t *testing.T, err error) map[string]string {
 	return forms
 }
 
-// A caller goes on with the key of the error, and of a response that is not the last
-// word.
-func TestACallGoesOnWithItsGeneratedKey(t *testing.T) {
-	t.Parallel()
-	base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
-		switch n {
-		case 1:
-			return nil, errNetwork
-		case 2:
-			return refusal(409, CodeInProgress), nil
-		}
-		return response(201, "created"), nil
-	}}
-	transport := newTransport(t, base, Config{MaxAttempts: 1})
-	ctx := WithKey(t.Context(), keyOfError(t, fails(t, transport, post(t.Context(), t, nil))))
-	resp, _ := do(t, transport, post(ctx, t, nil))
-	if !GaveUp(resp) {
-		t.Fatal("the operation runs, and GaveUp is false")
-	}
-	do(t, transport, post(WithKey(t.Context(), KeyOf(resp)), t, nil))
-	if keys := base.keys("Idempotency-Key"); base.attempts() != 3 || len(keys) != 1 {
-		t.Errorf("%d attempts had the keys %q, want the same for all", base.attempts(), keys)
-	}
-}
-
-func TestResponsesOfOthersHaveNoKeyAndNoOutcome(t *testing.T) {
-	t.Parallel()
-	for _, resp := range []*http.Response{nil, {}, {Request: post(t.Context(), t, nil)}} {
-		if KeyOf(resp) != "" || OutcomeOf(resp) != 0 || GaveUp(resp) {
-			t.Errorf("%v has the key %q and the outcome %s", resp, KeyOf(resp), OutcomeOf(resp))
-		}
-	}
-}
-
 // The stand-in for a body that was not kept is no response, unless the caller asks for
 // it.
 func TestTheStandInOfAnOmittedBodyIsAnError(t *testing.T) {

@@ -91,8 +91,10 @@ func TestHelpersKnowOtherResponses(t *testing.T) {
 	if Attempts(plain) != 0 || GaveUp(plain) || !Replayed(plain) {
 		t.Error("a response of another transport is misread")
 	}
-	if Attempts(nil) != 0 || GaveUp(nil) || Replayed(nil) {
-		t.Error("nil is misread")
+	for _, resp := range []*http.Response{nil, {}, {Request: post(t.Context(), t, nil)}} {
+		if Attempts(resp) != 0 || GaveUp(resp) || Replayed(resp) || KeyOf(resp) != "" || OutcomeOf(resp) != 0 {
+			t.Errorf("%v has the key %q and the outcome %s", resp, KeyOf(resp), OutcomeOf(resp))
+		}
 	}
 	for service, want := range map[*Service]bool{ptr(Service{}): true, ptr(Stripe()): true, ptr(Adyen()): false, ptr(Service{Replayed: "X-Again"}): false} {
 		base := always(status(201, "Idempotent-Replayed", "true"))
