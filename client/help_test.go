@@ -167,8 +167,6 @@ func (c *closing) times() int {
 	return c.closed
 }
 
-func contains(text, word string) bool { return strings.Contains(text, strings.TrimSpace(word)) }
-
 // must fails the test on an error.
 func must(tb testing.TB, err error) {
 	tb.Helper()

@@ -3,6 +3,7 @@ package repriseclient
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,7 +119,7 @@ func TestConfigNamesItsInvalidField(t *testing.T) {
 		"Service.MaxKey":        {Service: Service{MaxKey: 35}},
 		"Service.RetryStatuses": {Service: Service{RetryStatuses: []int{422}}},
 	} {
-		if _, err := NewTransport(nil, c); err == nil || !contains(err.Error(), field) {
+		if _, err := NewTransport(nil, c); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(field)) {
 			t.Errorf("%s: got %v", field, err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,38 +13,6 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 )
-
-// owners remembers who called, and when.
-type owners struct {
-	mu   sync.Mutex
-	list []store.Owner
-	at   []time.Time
-}
-
-func (o *owners) add(owner store.Owner) (calls int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.list, o.at = append(o.list, owner), append(o.at, time.Now())
-	return len(o.list)
-}
-
-func (o *owners) get() ([]store.Owner, []time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.list), slices.Clone(o.at)
-}
-
-// sameOwner fails the test unless n calls were made, all by one owner.
-func (o *owners) sameOwner(t *testing.T, n int) {
-	t.Helper()
-	list, _ := o.get()
-	if len(list) != n {
-		t.Fatalf("%d calls, want %d", len(list), n)
-	}
-	if len(slices.Compact(list)) != 1 {
-		t.Fatal("another owner")
-	}
-}
 
 // The store executes a claim that its caller gave up, at any moment of the next claim
 // budget.
@@ -79,9 +46,9 @@ func TestWaiterKeepsItsClaimWhileAnEarlierOneOfItIsReleased(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		other := setupOver(t, b.store.Store, reprise.Config{})
 		held := other.claim(t, order("k"))
-		var claims owners
+		var claims atomic.Int64
 		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if claims.add(r.Owner) == 1 {
+			if claims.Add(1) == 1 {
 				return store.ClaimResult{}, store.ErrUnknown
 			}
 			return b.store.Store.Claim(ctx, r)
@@ -98,10 +65,10 @@ func TestWaiterKeepsItsClaimWhileAnEarlierOneOfItIsReleased(t *testing.T) {
 func TestTryThatExecutesAfterTheReleaseFreesItsKey(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		var calls owners
+		var calls atomic.Int64
 		var late sync.WaitGroup
 		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if calls.add(r.Owner) == 1 {
+			if calls.Add(1) == 1 {
 				late.Go(func() {
 					time.Sleep(time.Second)
 					_, _ = b.store.Store.Claim(context.WithoutCancel(ctx), r)
@@ -203,19 +170,6 @@ func TestStorePanicIsAnUnknownOutcome(t *testing.T) {
 	})
 }
 
-// slowClaims lets claims take a while, so that duplicates arrive meanwhile, and counts
-// them.
-func slowClaims(b *bench) (claims *atomic.Int64) {
-	claims = new(atomic.Int64)
-	b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-		claims.Add(1)
-		res, err := b.store.Store.Claim(ctx, r)
-		time.Sleep(100 * time.Millisecond)
-		return res, err
-	}
-	return claims
-}
-
 func changed(op reprise.Operation) reprise.Operation {
 	op.Fingerprint[0]++
 	return op
@@ -226,7 +180,13 @@ func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const n = 200
 		b := setup(t, reprise.Config{})
-		claims := slowClaims(b)
+		var claims atomic.Int64
+		b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			claims.Add(1)
+			res, err := b.store.Store.Claim(ctx, r)
+			time.Sleep(100 * time.Millisecond) // so that duplicates arrive meanwhile
+			return res, err
+		}
 		var s, others answers
 		s.begin(t.Context(), b.Engine, order("k"), n)
 		others.begin(t.Context(), b.Engine, changed(order("k")), n)
