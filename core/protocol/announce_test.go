@@ -54,15 +54,11 @@ func TestExpiryIsTheEndOfTheRetention(t *testing.T) {
 				t.Errorf("added %v, want %v", reply.Added, want)
 			}
 			time.Sleep(c.want / 2)
-			if replay := b.admit(key, "{}").Response; !contains(replay.Header, want) {
+			if replay := b.admit(key, "{}").Response; !slices.Contains(slices.Collect(replay.Header.All()), want) {
 				t.Errorf("replayed %v", slices.Collect(replay.Header.All()))
 			}
 		}
 	})
-}
-
-func contains(h protocol.Header, f protocol.Field) bool {
-	return slices.Contains(slices.Collect(h.All()), f)
 }
 
 // Only a response that retries get, and that was recorded before it left, says until when

@@ -15,32 +15,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// nested is a guard that stands inside another, and the log of both their engines.
-type nested struct {
-	*bench
-
-	inner bench
-	log   bytes.Buffer
-}
-
-// nest makes two guards, of which change makes the inner one from the outer.
-func nest(t *testing.T, cfg protocol.Config, change func(*protocol.Guard, *slog.Logger) (*protocol.Guard, error)) *nested {
-	t.Helper()
-	n := new(nested)
-	log := slog.New(slog.NewTextHandler(&n.log, nil))
-	outer := must(protocol.New(memstore.New(), with(cfg, log)))
-	t.Cleanup(func() { _ = outer.Close(context.WithoutCancel(t.Context())) })
-	inner := must(change(outer, log))
-	t.Cleanup(func() { _ = inner.Close(context.WithoutCancel(t.Context())) })
-	n.bench, n.inner = &bench{t, outer}, bench{t, inner}
-	return n
-}
-
-func with(cfg protocol.Config, log *slog.Logger) protocol.Config {
-	cfg.Engine.Log = log
-	return cfg
-}
-
 // R51: two policies would decide about one operation, whichever guard the other is, and
 // whatever part of the identity it adds.
 func TestGuardInsideAnotherRefusesAndRunsNothing(t *testing.T) {
@@ -56,14 +30,18 @@ func TestGuardInsideAnotherRefusesAndRunsNothing(t *testing.T) {
 			return g.With(func(c *protocol.Config) { c.Label, c.Endpoint = "payments", "payments" })
 		},
 		"another engine and store": func(_ *protocol.Guard, log *slog.Logger) (*protocol.Guard, error) {
-			return protocol.New(memstore.New(), with(protocol.Config{Label: "payments"}, log))
+			return protocol.New(memstore.New(), protocol.Config{Label: "payments", Engine: reprise.Config{Log: log}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := nest(t, protocol.Config{Label: "service"}, change)
-			w := n.run("key", func(rec *protocol.Recorder, header http.Header, x *protocol.Exchange) {
-				a := n.inner.admitIn(x.Context(), "key", unread)
+			var lines bytes.Buffer
+			log := slog.New(slog.NewTextHandler(&lines, nil))
+			outer := setup(t, protocol.Config{Label: "service", Engine: reprise.Config{Log: log}})
+			inner := &bench{t, must(change(outer.guard, log))}
+			t.Cleanup(func() { _ = inner.guard.Close(context.WithoutCancel(t.Context())) })
+			w := outer.run("key", func(rec *protocol.Recorder, header http.Header, x *protocol.Exchange) {
+				a := inner.admitIn(x.Context(), "key", unread)
 				if a.Pass || a.Exchange != nil {
 					t.Fatalf("the inner guard lets the handler run: %+v", a)
 				}
@@ -75,7 +53,7 @@ func TestGuardInsideAnotherRefusesAndRunsNothing(t *testing.T) {
 			if w.Code != http.StatusInternalServerError {
 				t.Errorf("the client gets %d", w.Code)
 			}
-			if log := n.log.String(); !strings.Contains(log, `guard \"payments\"`) || !strings.Contains(log, `guard \"service\"`) {
+			if log := lines.String(); !strings.Contains(log, `guard \"payments\"`) || !strings.Contains(log, `guard \"service\"`) {
 				t.Errorf("the log does not name both guards: %s", log)
 			}
 		})

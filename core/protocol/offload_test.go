@@ -117,18 +117,11 @@ func offloadIn(t *testing.T, records store.Store, change func(*protocol.Config))
 	o.bench = &bench{t, guard}
 	t.Cleanup(func() {
 		_ = engine.Close(context.WithoutCancel(t.Context()))
-		o.wantNoFiles()
+		if files, err := os.ReadDir(o.dir); err != nil || len(files) > 0 {
+			t.Errorf("left %v, %v in the directory of the temporary files", files, err)
+		}
 	})
 	return o
-}
-
-// wantNoFiles demands that no temporary file is left.
-func (o *offloading) wantNoFiles() {
-	o.t.Helper()
-	files, err := os.ReadDir(o.dir)
-	if err != nil || len(files) > 0 {
-		o.t.Errorf("left %v, %v in the directory of the temporary files", files, err)
-	}
 }
 
 // wantReport demands that the observer was notified, and that the guard counted, one
@@ -183,16 +176,11 @@ func problemCode(w *httptest.ResponseRecorder) protocol.Code {
 // wantProblem demands that a retry is answered by a problem, and not run.
 func (o *offloading) wantProblem(key string, status int, code protocol.Code) *httptest.ResponseRecorder {
 	o.t.Helper()
-	w := o.retry(key)
+	w := o.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { o.t.Error("the handler ran again") })
 	if w.Code != status || problemCode(w) != code || w.Header().Get("Idempotent-Replayed") != "" {
 		o.t.Errorf("answered %d %.200q, want %d %s", w.Code, w.Body, status, code)
 	}
 	return w
-}
-
-func (o *offloading) retry(key string) *httptest.ResponseRecorder {
-	o.t.Helper()
-	return o.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { o.t.Error("the handler ran again") })
 }
 
 // wantSummary demands that a retry gets the substitute for a body that was not kept.

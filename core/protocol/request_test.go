@@ -8,7 +8,6 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 )
 
 func TestR27bFlawsOfAHeaderSection(t *testing.T) {
@@ -83,71 +82,46 @@ func TestR7CountsTheLinesOfAHeaderSection(t *testing.T) {
 	}
 }
 
+// An ambiguous or malformed request with a key is refused, and its connection closed. The
+// refusal names first the mistake that the client can correct: a missing, repeated or
+// malformed key comes before the framing.
 func TestR27bAmbiguousRequestsAreRefused(t *testing.T) {
 	t.Parallel()
-	engine := must(reprise.New(memstore.New(), reprise.Config{}))
-	guard := must(Over(engine, Config{}))
-	for name, tc := range map[string]struct {
-		method, key, section string
-		refused              bool
-	}{
-		"keyed and sound":           {"POST", "k", "A: 1\r\n", false},
-		"keyed and ambiguous":       {"POST", "k", "Content-Length: 1\r\nContent-Length: 2\r\n", true},
-		"keyed and malformed":       {"POST", "k", "A: 1\r\n b\r\n", true},
-		"a bad key and ambiguous":   {"POST", "not a key", "Content-Length: 1\r\nContent-Length: 2\r\n", true},
-		"unkeyed and ambiguous":     {"POST", "", "Content-Length: 1\r\nContent-Length: 2\r\n", false},
-		"unkeyed and malformed":     {"POST", "", "Idempotency-Key\x00: k\r\n", true}, // whether it has a key is not known (R8)
-		"unprotected and malformed": {"GET", "k", "A: 1\r\n b\r\n", false},
-	} {
-		header := oneLine{}
-		if tc.key != "" {
-			header["Idempotency-Key"] = tc.key
-		}
-		got := guard.Admit(t.Context(), Request{
-			Method: tc.method, Path: "/" + strings.ReplaceAll(name, " ", "-"), Header: header, Section: HeaderSection(tc.section),
-		}, func() (string, error) { return strings.ReplaceAll(name, " ", "-"), nil })
-		closing, _ := got.Response.Header.Get("Connection")
-		if refused := got.Response.Status == 400 && closing == "close"; refused != tc.refused {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
-// oneLine is a header with at most one line of a name.
-type oneLine map[string]string
-
-func (h oneLine) Values(name string) []string {
-	if v, there := h[name]; there {
-		return []string{v}
-	}
-	return nil
-}
-
-// A refusal names first the mistake that the client can correct: a missing, repeated or
-// malformed key comes before the framing.
-func TestRefusalsNameTheKeyBeforeTheFraming(t *testing.T) {
-	t.Parallel()
-	const sound, ambiguous, malformed = "A: 1\r\n", "A: 1\n", "A: 1\r\n b\r\n"
-	g := callGuard(t, Config{Required: true}, nil)
-	for _, c := range []struct {
-		keys    []string
-		section string
-		want    Code
-		says    string // in the detail
-	}{
-		{nil, sound, CodeKeyMissing, ""},
-		{nil, ambiguous, CodeKeyMissing, ""},
-		{nil, malformed, CodeRequestInvalid, ""},
-		{[]string{"k"}, ambiguous, CodeRequestInvalid, ""},
-		{[]string{"k"}, malformed, CodeRequestInvalid, ""},
-		{[]string{"k", "k"}, sound, CodeKeyInvalid, "more than once"},
-		{[]string{"k", "k"}, malformed, CodeKeyInvalid, "more than once"},
-		{[]string{"not a key"}, sound, CodeKeyInvalid, "quoted string"},
-		{[]string{"not a key"}, ambiguous, CodeKeyInvalid, "quoted string"},
-	} {
-		got := g.Admit(t.Context(), Request{Method: "POST", Path: "/", Header: lines{"Idempotency-Key": c.keys}, Section: HeaderSection(c.section)}, unscoped)
-		if d := decodeProblem(t, got.Response); d.Code != string(c.want) || !strings.Contains(d.Detail, c.says) {
-			t.Errorf("%q, %q: %s %q, want %s %q", c.keys, c.section, d.Code, d.Detail, c.want, c.says)
+	const sound, ambiguous, malformed = "A: 1\r\n", "Content-Length: 1\r\nContent-Length: 2\r\n", "A: 1\r\n b\r\n"
+	const passes = Code("")
+	for _, required := range []bool{false, true} {
+		missing := map[bool]Code{true: CodeKeyMissing}[required]
+		g := callGuard(t, Config{Required: required}, nil)
+		for _, c := range []struct {
+			method  string
+			keys    []string
+			section string
+			want    Code
+			says    string // in the detail
+			closes  bool
+		}{
+			{"POST", nil, sound, missing, "", false},
+			{"POST", nil, ambiguous, missing, "", required},
+			{"POST", nil, malformed, CodeRequestInvalid, "", true}, // whether it has a key is not known (R8)
+			{"GET", []string{"k"}, malformed, passes, "", false},
+			{"POST", []string{"k"}, ambiguous, CodeRequestInvalid, "", true},
+			{"POST", []string{"k"}, malformed, CodeRequestInvalid, "", true},
+			{"POST", []string{"k", "k"}, sound, CodeKeyInvalid, "more than once", false},
+			{"POST", []string{"k", "k"}, malformed, CodeKeyInvalid, "more than once", true},
+			{"POST", []string{"not a key"}, sound, CodeKeyInvalid, "quoted string", false},
+			{"POST", []string{"not a key"}, ambiguous, CodeKeyInvalid, "quoted string", true},
+		} {
+			got := g.Admit(t.Context(), Request{Method: c.method, Path: "/", Header: lines{"Idempotency-Key": c.keys}, Section: HeaderSection(c.section)}, unscoped)
+			if c.want == passes {
+				if !got.Pass {
+					t.Errorf("%s %q, %q: %+v, want that it passes", c.method, c.keys, c.section, got)
+				}
+				continue
+			}
+			closing, _ := got.Response.Header.Get("Connection")
+			if d := decodeProblem(t, got.Response); d.Code != string(c.want) || !strings.Contains(d.Detail, c.says) || (closing == "close") != c.closes {
+				t.Errorf("%q, %q: %s %q, Connection %q, want %s %q", c.keys, c.section, d.Code, d.Detail, closing, c.want, c.says)
+			}
 		}
 	}
 }

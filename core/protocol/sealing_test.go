@@ -23,23 +23,9 @@ func secret(t *testing.T, id string) protocol.Secret {
 	return must(protocol.NewSecret(id, bytes.Repeat([]byte(id), 32)))
 }
 
-// setupSealed returns a guard over a new memory store, and the reports of its engine.
-func setupSealed(t *testing.T, cfg protocol.Config) (*bench, *memstore.Store, *eventLog) {
-	t.Helper()
-	store, log := memstore.New(), new(eventLog)
-	cfg.Engine.Observer = log
-	return setupOver(t, store, cfg), store, log
-}
-
 func (b *bench) with(change func(*protocol.Config)) *bench {
 	b.t.Helper()
 	return &bench{b.t, must(b.guard.With(change))}
-}
-
-func payloadOf(t *testing.T, st *memstore.Store, key string) []byte {
-	t.Helper()
-	rec := must(st.Inspect(t.Context(), store.DeriveID("tenant", "", key)))
-	return rec.Payload
 }
 
 func answering(body string) func(*protocol.Recorder, http.Header, *protocol.Exchange) {
@@ -106,7 +92,8 @@ func TestSealedReplayOpensUntilItsRetentionEnds(t *testing.T) {
 // the way is replayed afterwards, and only Strict refuses unsealed ones.
 func TestSealingIsTurnedOnAndOff(t *testing.T) {
 	t.Parallel()
-	b, store, log := setupSealed(t, protocol.Config{Label: "orders"})
+	records, log := memstore.New(), new(eventLog)
+	b := setupOver(t, records, protocol.Config{Label: "orders", Engine: reprise.Config{Observer: log}})
 	reads := b.with(func(c *protocol.Config) { c.Seal.OtherSecrets = []protocol.Secret{secret(t, "1")} })
 	one := b.with(func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret(t, "1")} })
 	strict := one.with(func(c *protocol.Config) { c.Seal.Strict = true })
@@ -114,7 +101,7 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 		if first := by.run(key, answering("answer "+key)); first.Code != http.StatusCreated {
 			t.Fatal(first.Code)
 		}
-		payload := payloadOf(t, store, key)
+		payload := must(records.Inspect(t.Context(), store.DeriveID("tenant", "", key))).Payload
 		if sealed := !bytes.Contains(payload, []byte("answer")); sealed != (by == one) || sealed != record.IsSealed(payload) {
 			t.Errorf("%s: %q", key, payload)
 		}
@@ -198,7 +185,7 @@ func TestCostOfSealing(t *testing.T) { //nolint:paralleltest // counts allocatio
 		t.Skip("pools are not kept under the race detector; go test without -race counts")
 	}
 	costs := func(cfg protocol.Config) (newKey, replay float64) {
-		b, _, _ := setupSealed(t, cfg)
+		b, _ := observed(t, cfg)
 		n := 0
 		keys := make([]string, 600)
 		for i := range keys {
