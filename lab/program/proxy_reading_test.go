@@ -16,10 +16,10 @@ import (
 // let pass, does not reach it: nginx and Node decode the path, and WSGI folds fields.
 func TestProxyDecidesByThePathThatItsServiceReads(t *testing.T) {
 	t.Parallel()
-	for language, service := range map[string]string{"nginx": "reads.conf", "wsgi": "reads.py", "node": "reads.js"} {
+	for language := range languages {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			s := startService(t, service)
+			s := startService(t, language)
 			file := filepath.Join(t.TempDir(), "reprise.toml")
 			must(t, os.WriteFile(file, fmt.Appendf(nil, `upstream = '%s'
 scope = 'header:X-Tenant'
