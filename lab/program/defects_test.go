@@ -176,20 +176,16 @@ var defects = map[string]defect{
 		defer oneAtATime.Unlock()
 		next.ServeHTTP(w, r)
 	}},
-	"409 for a while":                         {breaks: "concurrency/retry-after", outside: answers(inCase(http.StatusConflict, set("Retry-After", "")))},
-	"duplicates wait":                         {breaks: "concurrency/409", profile: "draft-07", config: func(c config) { c.Wait = time.Minute }},
-	"runs end with their client":              {breaks: "concurrency/disconnect", outside: rememberClient, inside: answers(endWithClient)},
-	"keys of clients that left are forgotten": {breaks: "retries/lost retries/cut", outside: forgetLeavers()},
+	"409 for a while": {breaks: "concurrency/retry-after", outside: answers(inCase(http.StatusConflict, set("Retry-After", "")))},
+	"duplicates wait": {breaks: "concurrency/409", profile: "draft-07", config: func(c config) { c.Wait = time.Minute }},
 
-	"keyed GET": {breaks: "methods/safe", outside: cacheGET()},
 	"invalid keys on GET": {breaks: "methods/malformed", outside: answers(func(r request, a answer) {
 		if r.Method == http.MethodGet && strings.Count(r.Header.Get(keyField), `"`) == 1 {
 			a.Code = http.StatusBadRequest
 		}
 	})},
-	"keys with bodies are shared": {breaks: "scopes/payload", outside: otherScopes(http.StatusUnprocessableEntity, func(sameBody, _ bool) bool { return !sameBody })},
-	"running keys are shared":     {breaks: "scopes/running", outside: otherScopes(http.StatusConflict, func(_, running bool) bool { return running })},
-	"known keys take longer": {breaks: "timing/principals", outside: otherScopes(0, func(bool, bool) bool {
+	"running keys are shared": {breaks: "scopes/running", outside: otherScopes(func(running bool) bool { return running })},
+	"known keys take longer": {breaks: "timing/principals", outside: otherScopes(func(bool) bool {
 		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the defect itself
 		return false
 	})},
@@ -399,87 +395,24 @@ func repeats(change func(first, again answer)) layer {
 
 var oneAtATime sync.Mutex
 
-// clientKey is the key of a context for the context of the connection, which the guard
-// does not pass on.
-type clientKey struct{}
-
-func rememberClient(w http.ResponseWriter, r request, next http.Handler) {
-	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), clientKey{}, r.Context())))
-}
-
-// endWithClient forgets a run when its client leaves.
-func endWithClient(r request, _ answer) {
-	if client, ok := r.Context().Value(clientKey{}).(context.Context); ok && client.Err() != nil {
-		protocol.Release(r.Context())
-	}
-}
-
-// forgetLeavers takes a key for another one after a client that sent it left early.
-func forgetLeavers() layer {
-	var left sync.Map
-	return func(w http.ResponseWriter, r request, next http.Handler) {
-		key := r.Header.Get(keyField)
-		if _, forgotten := left.Load(key); forgotten {
-			r.Header.Set(keyField, strings.TrimSuffix(key, `"`)+`again"`)
-		}
-		next.ServeHTTP(w, r)
-		if r.Header.Get(keyField) != key || r.UserAgent() == "" {
-			return // a client that has its answer leaves too; those of the retries name themselves
-		}
-		select {
-		case <-r.Context().Done():
-			left.Store(key, true)
-		case <-time.After(100 * time.Millisecond): // the client may leave during the answer
-		}
-	}
-}
-
-// cacheGET answers GET with the key of an earlier POST once and for all.
-func cacheGET() layer {
-	var posted, got sync.Map
-	return func(w http.ResponseWriter, r request, next http.Handler) {
-		key := r.Header.Get(keyField)
-		if r.Method == http.MethodPost {
-			posted.Store(key, true)
-		}
-		if _, known := posted.Load(key); r.Method != http.MethodGet || !known {
-			next.ServeHTTP(w, r)
-			return
-		}
-		first, found := got.Load(key)
-		if !found {
-			a := httptest.NewRecorder()
-			next.ServeHTTP(a, r)
-			first, _ = got.LoadOrStore(key, a)
-		}
-		write(w, first.(answer))
-	}
-}
-
 // otherScopes asks refuses about each key that another scope used before, and refuses the
-// request with a status if it says so.
-func otherScopes(status int, refuses func(sameBody, running bool) bool) layer {
+// request as one in progress if it says so.
+func otherScopes(refuses func(running bool) bool) layer {
 	type use struct {
-		scope, body string
-		running     int
+		scope   string
+		running int
 	}
 	var mu sync.Mutex
 	uses := make(map[string]*use)
-	return func(w http.ResponseWriter, r request, next http.Handler) {
-		body, err := readBody(r)
-		key := r.Header.Get(keyField)
-		if err != nil || key == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		scope := r.Header.Get(adaptertest.TenantHeader)
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		key, scope := r.Header.Get(keyField), r.Header.Get(adaptertest.TenantHeader)
 		mu.Lock()
 		first := uses[key]
 		if first == nil {
-			first = &use{scope: scope, body: string(body)}
+			first = &use{scope: scope}
 			uses[key] = first
 		}
-		known, sameBody, running := first.scope != scope, first.body == string(body), first.running > 0
+		known, running := key != "" && first.scope != scope, first.running > 0
 		first.running++
 		mu.Unlock()
 		defer func() {
@@ -487,8 +420,8 @@ func otherScopes(status int, refuses func(sameBody, running bool) bool) layer {
 			defer mu.Unlock()
 			first.running--
 		}()
-		if known && refuses(sameBody, running) {
-			w.WriteHeader(status)
+		if known && refuses(running) {
+			w.WriteHeader(http.StatusConflict)
 			return
 		}
 		next.ServeHTTP(w, r)
