@@ -62,7 +62,7 @@ func (m *monitor) fires() []string {
 func TestAlertsFireForTheirConditions(t *testing.T) {
 	t.Parallel()
 	s, m := serve(t), watch(t)
-	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+	s.counted()
 	m.pass(s)
 	s.traffic()
 	m.pass(s)
@@ -80,27 +80,12 @@ func TestAlertsFireForTheirConditions(t *testing.T) {
 	}
 }
 
-// A process dies in an operation, and the only retry comes to the next process as its
-// first request. There is no second one: a client does not retry outcome-unknown.
-func TestAlertFiresForTheFirstUnknownOutcomeOfAProcess(t *testing.T) {
-	t.Parallel()
-	before, m := serve(t), watch(t)
-	before.die()
-	s := serveOver(t, before.store)
-	m.pass(s)
-	s.want("the only retry", s.send("stuck", "", ""), 409)
-	m.pass(s)
-	if got := m.fires(); !slices.Contains(got, "RepriseOutcomeUnknown") {
-		t.Errorf("RepriseOutcomeUnknown does not fire; these do: %q", got)
-	}
-}
-
 // A handler does not know the outcome, and its transaction is rolled back without a
 // record that says so: a retry runs it again. An end without such a reason is no alert.
 func TestAlertFiresForAnUnknownOutcomeWithoutARecord(t *testing.T) {
 	t.Parallel()
 	s, m := serve(t), watch(t)
-	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+	s.counted()
 	m.pass(s)
 	s.engine.Report(t.Context(), reprise.Event{End: reprise.EndNotApplied, Label: "orders"})
 	m.pass(s)
@@ -121,7 +106,7 @@ func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
 	before, m := serve(t), watch(t)
 	before.die()
 	s := serveOver(t, before.store)
-	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+	s.counted()
 	m.pass(s)
 	if got := m.fires(); !slices.Equal(got, []string{"RepriseStuck"}) {
 		t.Errorf("these alerts fire: %q", got)
@@ -143,7 +128,7 @@ func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
 	s.close()
 	m.prometheus.Skip(time.Hour)
 	last := serveOver(t, before.store) // its first count is at once
-	await(t, "the next count", func() bool { return last.scrape()["reprise_stuck"] != nil })
+	last.counted()
 	m.pass(last)
 	if got := m.fires(); len(got) > 0 {
 		t.Errorf("after the resolution: %q", got)
@@ -155,7 +140,10 @@ func TestAlertFiresWhereNothingIsCounted(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()
 	s, m := serveThrough(t, st, unlisted{st}), watch(t)
-	await(t, "the first count to fail", func() bool { return uncounted(s.scrape()) == 1 })
+	await(t, "the first count to fail", func() bool {
+		failed, _ := value(s.scrape()["reprise_stuck_uncounted"], "reprise_engine", "main")
+		return failed == 1
+	})
 	families := s.scrape()
 	m.prometheus.Pass(time.Hour, families)
 	if got := m.fires(); len(got) > 0 {
@@ -213,10 +201,10 @@ func TestAlertIsSilentWhereAnotherServiceCounts(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()
 	counts := serveOver(t, st)
-	await(t, "the first count", func() bool { return counts.scrape()["reprise_stuck"] != nil })
+	counts.counted()
 	s, m := serveOver(t, st), watch(t)
 	families := s.scrape()
-	if families["reprise_stuck"] != nil || uncounted(families) != 0 {
+	if failed, there := value(families["reprise_stuck_uncounted"], "reprise_engine", "main"); families["reprise_stuck"] != nil || !there || failed != 0 {
 		t.Errorf("two services count: %v", families["reprise_stuck"])
 	}
 	m.prometheus.Pass(2*time.Hour, families)
@@ -225,27 +213,17 @@ func TestAlertIsSilentWhereAnotherServiceCounts(t *testing.T) {
 	}
 }
 
-// uncounted is the gauge of a process that cannot count, or -1 without it.
-func uncounted(families map[string]*dto.MetricFamily) float64 {
-	if got, there := value(families["reprise_stuck_uncounted"], "reprise_engine", "main"); there {
-		return got
-	}
-	return -1
-}
-
 // Every query, of an alert and of the dashboard, asks for metrics, labels and values that
-// a real service has.
+// a real service has. One installation of Prometheus has several services: each query
+// selects by the job and the namespace that a person chose.
 func TestQueriesSelectExistingSeries(t *testing.T) {
 	t.Parallel()
-	st := memstore.New()
-	s := serveThrough(t, st, &checked{Store: st, findings: []store.Finding{{Code: "memory", Severity: store.Unsafe}}})
-	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
-	await(t, "the first check", func() bool { return s.scrape()["reprise_store_findings"] != nil })
-	s.traffic()
-	s.trouble()
-	families := s.scrape()
+	families := busy(t).scrape()
 	for _, rule := range rules(t) {
 		check(t, rule.Alert, rule.Expr, families)
+		if !strings.Contains(rule.Expr, "by (job, namespace, ") {
+			t.Errorf("%s does not keep the services apart: %s", rule.Alert, rule.Expr)
+		}
 	}
 	b := readBoard(t)
 	queries := b.queries()
@@ -253,7 +231,11 @@ func TestQueriesSelectExistingSeries(t *testing.T) {
 		t.Errorf("the dashboard has only %d queries", len(queries))
 	}
 	for title, query := range queries {
-		check(t, title, variables.Replace(query), families)
+		for _, selector := range check(t, title, variables.Replace(query), families) {
+			if text := fmt.Sprint(selector); !strings.Contains(text, `job=~"shop|.*"`) || !strings.Contains(text, `namespace=~"eu|.*"`) {
+				t.Errorf("%s asks for %s", title, text)
+			}
+		}
 	}
 	for _, v := range b.Templating.List {
 		if v.Type != "query" {
@@ -267,31 +249,8 @@ func TestQueriesSelectExistingSeries(t *testing.T) {
 	}
 }
 
-// One installation of Prometheus has several services: each query selects by the job and
-// the namespace that a person chose.
-func TestDashboardSelectsJobAndNamespace(t *testing.T) {
-	t.Parallel()
-	for title, query := range readBoard(t).queries() {
-		expr, err := parser.ParseExpr(strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h").Replace(query))
-		if err != nil {
-			t.Errorf("%s: %v", title, err)
-			continue
-		}
-		for _, selector := range parser.ExtractSelectors(expr) {
-			if text := fmt.Sprint(selector); !strings.Contains(text, `job=~"$job"`) || !strings.Contains(text, `namespace=~"$namespace"`) {
-				t.Errorf("%s asks for %s", title, text)
-			}
-		}
-	}
-	for _, rule := range rules(t) {
-		if !strings.Contains(rule.Expr, "by (job, namespace, ") {
-			t.Errorf("%s does not keep the services apart: %s", rule.Alert, rule.Expr)
-		}
-	}
-}
-
 // variables gives the variables of the dashboard the values that select everything.
-var variables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$label", ".*", "$job", ".*", "$namespace", ".*")
+var variables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$label", ".*", "$job", "shop|.*", "$namespace", "eu|.*")
 
 // board is the dashboard.
 type board struct {
@@ -348,19 +307,21 @@ func readBoard(t *testing.T) *board {
 }
 
 // check demands that a series matches each selector of a query, for the matchers with a
-// known set of values.
-func check(t *testing.T, title, query string, families map[string]*dto.MetricFamily) {
+// known set of values. It returns the selectors.
+func check(t *testing.T, title, query string, families map[string]*dto.MetricFamily) [][]*labels.Matcher {
 	t.Helper()
 	expr, err := parser.ParseExpr(query)
 	if err != nil {
 		t.Errorf("%s: %v: %s", title, err, query)
-		return
+		return nil
 	}
-	for _, selector := range parser.ExtractSelectors(expr) {
+	selectors := parser.ExtractSelectors(expr)
+	for _, selector := range selectors {
 		if !matched(selector, families) {
 			t.Errorf("%s asks for %v, which no service has", title, selector)
 		}
 	}
+	return selectors
 }
 
 var suffix = regexp.MustCompile(`_(bucket|count|sum)$`)

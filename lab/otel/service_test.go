@@ -52,6 +52,24 @@ func serve(t *testing.T) *service {
 	return serveOver(t, memstore.New())
 }
 
+// busy is a service after traffic and trouble, whose store was counted and checked.
+func busy(t *testing.T) *service {
+	t.Helper()
+	st := memstore.New()
+	s := serveThrough(t, st, &checked{Store: st, findings: []store.Finding{{Code: "memory", Severity: store.Unsafe}}})
+	s.counted()
+	await(t, "the first check", func() bool { return s.scrape()["reprise_store_findings"] != nil })
+	s.traffic()
+	s.trouble()
+	return s
+}
+
+// counted waits until the stuck records were counted.
+func (s *service) counted() {
+	s.Helper()
+	await(s.T, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+}
+
 // serveOver starts a process over a store that another one may have used.
 func serveOver(t *testing.T, st *memstore.Store) *service {
 	t.Helper()
