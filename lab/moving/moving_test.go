@@ -5,18 +5,14 @@ package moving
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	_ "modernc.org/sqlite"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
@@ -153,43 +149,6 @@ func pick(second bool, during, old http.Handler) http.Handler {
 		return during
 	}
 	return old
-}
-
-// TestFromAUniqueConstraint has a service that finds duplicates by a unique column on one
-// side and the middleware around the same statements on the other.
-func TestFromAUniqueConstraint(t *testing.T) {
-	t.Parallel()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "orders.db"))
-	labtest.Must(t, err)
-	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id INTEGER PRIMARY KEY, request TEXT NOT NULL UNIQUE)"); err != nil {
-		t.Fatal(err)
-	}
-	handler := func(w http.ResponseWriter, r *http.Request) {
-		var id int64
-		err := db.QueryRowContext(r.Context(), "INSERT INTO orders (request) VALUES (?) ON CONFLICT (request) DO NOTHING RETURNING id", r.Header.Get(header)).Scan(&id)
-		if errors.Is(err, sql.ErrNoRows) { // a duplicate: answer with its order
-			err = db.QueryRowContext(r.Context(), "SELECT id FROM orders WHERE request = ?", r.Header.Get(header)).Scan(&id)
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		w.WriteHeader(http.StatusCreated)
-		fmt.Fprintf(w, "order %d", id)
-	}
-	during := protect(t, memstore.New(), protocol.Config{Required: true}, handler)
-	for key, by := range keys {
-		first := post(t, pick(by.firstNew, during, http.HandlerFunc(handler)), header, key)
-		retry := post(t, pick(by.retryNew, during, http.HandlerFunc(handler)), header, key)
-		if first.Code != http.StatusCreated || first.Body.String() != retry.Body.String() {
-			t.Errorf("%s: answered %d %q, then %d %q", key, first.Code, first.Body, retry.Code, retry.Body)
-		}
-	}
-	var rows int
-	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM orders").Scan(&rows); err != nil || rows != len(keys) {
-		t.Errorf("%d orders of %d keys, %v", rows, len(keys), err)
-	}
 }
 
 // TestFromAnotherHeader has clients that change the name of their field between a request
