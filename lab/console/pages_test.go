@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -136,12 +134,6 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			t.Errorf("%q is not within the screen", text)
 		}
 	}
-	b.visit(s.console("records/main/" + idOf("ruined").String()))
-	b.run(
-		chromedp.SetValue("#reason-forget", "no newer release is in use"), chromedp.SetValue("#confirm-forget", idOf("ruined").Short()),
-		chromedp.Click("#again"), chromedp.Click("button.danger"), chromedp.WaitVisible(".filter"),
-	)
-	b.says("The record was forgotten. The next request with its key runs.")
 }
 
 // An open page shows a new stuck operation without a hand: but never while something is
@@ -193,35 +185,5 @@ func TestAnOpenPageRefreshesItself(t *testing.T) {
 	}
 	if problems := b.reported(); len(problems) > 0 {
 		t.Errorf("the pages reported %q", problems)
-	}
-}
-
-// A page of another site sends the console's form. The browser sends it, with everything
-// that would authenticate the operator, and the console refuses it; from its own page it
-// takes the same form.
-func TestAnotherSitesPageResolvesNothing(t *testing.T) {
-	t.Parallel()
-	s, b := records(t)
-	id := s.unknown("order-17", "")
-	record, err := s.store.Inspect(t.Context(), id)
-	labtest.Must(t, err)
-	form := fmt.Sprintf(`<form method="post" action="%s"><input name="action" value="forget"><input name="state" value="unknown"><input name="fence" value="%d">
-		<input name="confirm" value="%s"><input name="reason" value="evil"></form>`, s.console("records/main/"+id.String()), record.Fence, id.Short())
-	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, form+`<script>document.forms[0].submit()</script>`)
-	}))
-	t.Cleanup(evil.Close)
-	for _, origin := range []string{evil.URL, strings.Replace(evil.URL, "127.0.0.1", "localhost", 1)} {
-		b.run(chromedp.Navigate(origin), chromedp.WaitVisible(`.notice.failed`))
-		b.says("another site", "Nothing was changed")
-		if after, err := s.store.Inspect(t.Context(), id); err != nil || after.State != store.StateUnknown || after.Fence != record.Fence {
-			t.Fatalf("from %s: the record is %+v, %v", origin, after, err)
-		}
-	}
-	b.visit(s.console("find"))
-	b.run(chromedp.Evaluate(`document.body.innerHTML = `+"`"+form+"`"+`; document.forms[0].submit()`, nil), chromedp.WaitVisible(".filter"))
-	if _, err := s.store.Inspect(t.Context(), id); err == nil {
-		t.Error("the console's own page does not forget the record")
 	}
 }
