@@ -64,15 +64,21 @@ func TestEachPermissionGrantsItsOwn(t *testing.T) {
 	})
 }
 
-// A response that cannot be logged as revealed is not shown.
-func TestRevealingNeedsItsLog(t *testing.T) {
+// A response that cannot be logged as revealed is not shown, and a resolution that cannot
+// be logged is not made.
+func TestRevealingAndResolvingNeedTheirLog(t *testing.T) {
 	inTime(t, func(b *bench) {
-		id := b.answered("done", protocol.Response{Status: 201, Body: []byte("a private body")})
+		done := b.answered("done", protocol.Response{Status: 201, Body: []byte("a private body")})
+		stuck, fence := b.lapsed("stuck")
 		b.full = true
-		got := b.reveal(id)
+		got := b.reveal(done)
 		b.want("reveal", got, 500, "The log could not be written. Nothing was shown.")
 		if strings.Contains(got.text, "private") {
 			b.Errorf("the page is %s", got.text)
+		}
+		b.want("resolve", b.post(recordPage(stuck), answerForm(stuck, fence)), 500, "The log could not be written. Nothing was changed.")
+		if record, err := b.store.Inspect(b.Context(), stuck); err != nil || record.State != store.StateLapsed {
+			b.Errorf("the record is %+v, %v", record, err)
 		}
 	})
 }
@@ -84,9 +90,7 @@ func TestSenderWithoutNameCanOnlyLook(t *testing.T) {
 		return "", console.Look | console.Reveal | console.Resolve
 	}
 	pages, err := console.Handler([]console.Store{{Name: "main", Store: memstore.New()}}, all, console.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for path, want := range map[string]int{"/": 200, "/style.css": 200} {
 		w := httptest.NewRecorder()
 		pages.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
@@ -124,9 +128,7 @@ func TestProxyThatRewritesHostNeedsATrustedOrigin(t *testing.T) {
 		"a newer browser's, of another site": {nil, "https://evil.example", "cross-site", 403, "Nothing was changed.</p>"},
 	} {
 		pages, err := console.Handler([]console.Store{{Name: "main", Store: memstore.New()}}, look, console.Config{TrustedOrigins: c.trusted})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://backend:8080/find", strings.NewReader("store=main"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", c.origin)

@@ -61,14 +61,12 @@ func inTimeWith(t *testing.T, change func(*protocol.Config), test func(b *bench)
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{T: t, store: memstore.New(), events: console.NewEvents(), may: console.Look | console.Reveal | console.Resolve}
 		var err error
-		if b.engine, err = reprise.New(b.store, reprise.Config{Observer: b.events}); err != nil {
-			t.Fatal(err)
-		}
+		b.engine, err = reprise.New(b.store, reprise.Config{Observer: b.events})
+		must(t, err)
 		policy := protocol.Config{Label: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour}
 		change(&policy)
-		if b.guard, err = protocol.Over(b.engine, policy); err != nil {
-			t.Fatal(err)
-		}
+		b.guard, err = protocol.Over(b.engine, policy)
+		must(t, err)
 		access := func(*http.Request) (string, console.Permission) { return "ada", b.may }
 		b.serve([]console.Store{{Name: "main", Store: b.store}}, access, console.Config{
 			Title:   "Shop",
@@ -90,9 +88,7 @@ func inTimeWith(t *testing.T, change func(*protocol.Config), test func(b *bench)
 func (b *bench) serve(stores []console.Store, access console.Access, c console.Config) {
 	b.Helper()
 	pages, err := console.Handler(stores, access, c)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.handler = http.StripPrefix(mount, pages)
 }
 
@@ -115,9 +111,7 @@ func (b *bench) answered(key string, r protocol.Response) store.ID {
 	b.Helper()
 	got := b.begin(operation(key))
 	payload, err := operate.Encode(r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return b.completed(got, key, payload)
 }
 
@@ -244,9 +238,7 @@ func TestAnOperatorFindsAnUnknownOutcomeWithItsReason(t *testing.T) {
 	inTime(t, func(b *bench) {
 		got := b.begin(operation("bank"))
 		id, fence := got.Attempt.ID(), got.Attempt.View().Fence()
-		if err := got.Attempt.Unknown("the bank timed out"); err != nil {
-			b.Fatal(err)
-		}
+		must(b, got.Attempt.Unknown("the bank timed out"))
 		b.want("home", b.get("/"), 200, "Needs a person", id.Short(), "unknown")
 		b.want("list", b.get("/records?state=unknown"), 200, id.Short())
 		b.want("another state", b.get("/records?state=lapsed"), 200, "No record here matches")
@@ -274,9 +266,7 @@ func TestARecordSaysWhichRequestItIsOf(t *testing.T) {
 		got := b.begin(op)
 		id := got.Attempt.ID()
 		key, err := got.Attempt.View().Key("pay ment")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		b.want("list", b.get("/records"), 200, op.Description)
 		record := b.get(recordPage(id))
 		b.want("record", record, 200, op.Description, "Name of the call")
@@ -290,27 +280,13 @@ func TestARecordSaysWhichRequestItIsOf(t *testing.T) {
 	})
 }
 
-func TestForgettingARecordLetsTheNextRequestRun(t *testing.T) {
-	inTime(t, func(b *bench) {
-		id, fence := b.lapsed("stuck")
-		form := answerForm(id, fence)
-		form.Set("action", "forget")
-		if got := b.post(recordPage(id), form); got.status != 303 {
-			b.Fatalf("forget: %d: %s", got.status, got.text)
-		}
-		b.want("record", b.get(recordPage(id)), 404, "There is no record with this ID")
-	})
-}
-
 // A failure that was kept is shown as such. An operator who says that it may run again
 // forgets it, with a line in the log before and after, and an event with its state.
 func TestAKeptFailureIsForgotten(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id := b.answered("kept", protocol.Response{Status: 503})
 		record, err := b.store.Inspect(b.Context(), id)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		b.want("record", b.get(recordPage(id)), 200, "a failure is kept: 503", "The operation was completed.",
 			"The next request with this key runs the operation, whatever it asks for, although the key would be remembered for")
 		form := answerForm(id, record.Fence)
@@ -359,18 +335,6 @@ func TestAKeptFailureIsForgotten(t *testing.T) {
 		}
 		b.completed(again, "kept", nil)
 		b.want("record", b.get(recordPage(id)), 200, "resolved by ada, attempt 1: it was completed, and is forgotten: ledger entry 17", "the answer cannot be read", "Forget the record")
-	})
-}
-
-// A resolution that cannot be logged is not made.
-func TestAResolutionNeedsItsLog(t *testing.T) {
-	inTime(t, func(b *bench) {
-		id, fence := b.lapsed("stuck")
-		b.full = true
-		b.want("resolve", b.post(recordPage(id), answerForm(id, fence)), 500, "The log could not be written. Nothing was changed.")
-		if record, err := b.store.Inspect(b.Context(), id); err != nil || record.State != store.StateLapsed {
-			b.Errorf("the record is %+v, %v", record, err)
-		}
 	})
 }
 
@@ -489,28 +453,6 @@ func TestBadAddressesNameTheMistake(t *testing.T) {
 	})
 }
 
-func TestFindDerivesTheIDAndHidesTheKey(t *testing.T) {
-	inTime(t, func(b *bench) {
-		id, _ := b.lapsed("s3cret-key")
-		got := b.post("/find", url.Values{"store": {"main"}, "scope": {"tenant"}, "key": {"s3cret-key"}})
-		if want := "records/main/" + id.String(); got.status != 303 || got.header.Get("Location") != want {
-			b.Errorf("by key: %d to %q, want %q", got.status, got.header.Get("Location"), want)
-		}
-		got = b.post("/find", url.Values{"store": {"main"}, "id": {id.String()}})
-		if got.status != 303 {
-			b.Errorf("by ID: %d", got.status)
-		}
-		got = b.post("/find", url.Values{"store": {"main"}, "unscoped": {"1"}, "key": {"k"}})
-		if want := "records/main/" + store.DeriveID(operate.SharedScope, "", "k").String(); got.header.Get("Location") != want {
-			b.Errorf("unscoped: to %q, want %q", got.header.Get("Location"), want)
-		}
-		b.want("nothing", b.post("/find", url.Values{"store": {"main"}}), 422, "Fill in")
-		if strings.Contains(b.log.String(), "s3cret") {
-			b.Errorf("the log has the key: %s", b.log.String())
-		}
-	})
-}
-
 func TestAListingIsShownInPages(t *testing.T) {
 	inTime(t, func(b *bench) {
 		for n := range 120 {
@@ -576,9 +518,7 @@ func TestPoliciesShowTheOptionsAsTheyRun(t *testing.T) {
 func TestOnlyConfiguredHostsAreServed(t *testing.T) {
 	t.Parallel()
 	pages, err := console.Handler([]console.Store{{Name: "main", Store: memstore.New()}}, look, console.Config{Hosts: []string{"127.0.0.1:8080"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for host, want := range map[string]int{"127.0.0.1:8080": 200, "evil.example:8080": 421} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 		r.Host = host
@@ -604,9 +544,7 @@ func (down) List(context.Context, store.Query) (store.Page, error) {
 func TestUnreachableStoreHidesNoOther(t *testing.T) {
 	t.Parallel()
 	pages, err := console.Handler([]console.Store{{Name: "down", Store: down{memstore.New()}}, {Name: "up", Store: memstore.New()}}, look, console.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for path, c := range map[string]struct {
 		status int
 		text   string
@@ -659,9 +597,7 @@ func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 	inTime(t, func(b *bench) {
 		got := b.begin(operation("do"))
 		payload, err := job.EncodeResult(nil, "private", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		shown := b.reveal(b.completed(got, "do", payload))
 		b.want("do", shown, 200, "Not an HTTP answer: a result of job.Do, a value of 9 bytes", "500 record-corrupt: the record has a result of job.Do")
 		if strings.Contains(shown.text, "private") || strings.Contains(shown.text, "cannot be read") {
@@ -674,21 +610,15 @@ func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 	inTime(t, func(b *bench) {
 		secret, err := protocol.NewSecret("2026-11", make([]byte, 32))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		for key, seal := range map[string]protocol.Sealing{"whole": {Secret: secret}, "body": {Secret: secret, ClearHead: true}} {
 			got := b.begin(operation(key))
 			encoded, err := operate.Encode(protocol.Response{
 				Status: 201, Body: []byte("a private body"), Header: protocol.NewHeader(protocol.Field{Name: "Location", Value: "/orders/17"}),
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			payload, err := seal.Seal(encoded, key, store.DeriveID("tenant", "", key), store.Fingerprint{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			shown := b.reveal(b.completed(got, key, payload))
 			b.want(key, shown, 200, "The answer is sealed", `500 record-corrupt`, `is sealed with the secret "2026-11", which Config.Seal does not have`)
 			readable := strings.Contains(shown.text, "/orders/17") && strings.Contains(shown.text, "a sealed body")
@@ -697,4 +627,12 @@ func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// must fails the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -10,22 +10,32 @@ import (
 
 	"github.com/reprise-go/reprise/console"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// A key is found as a transcript prints it, in its quotes, and as the client knows it.
+// A key is found as a transcript prints it, in its quotes, and as the client knows it. It
+// is in no log.
 func TestFindReadsAKeyWithItsQuotes(t *testing.T) {
 	inTime(t, func(b *bench) {
+		found := func(form url.Values, id store.ID) {
+			b.Helper()
+			form.Set("store", "main")
+			if got := b.post("/find", form); got.status != 303 || got.header.Get("Location") != "records/main/"+id.String() {
+				b.Errorf("%s: %d to %q, want %s", form, got.status, got.header.Get("Location"), id)
+			}
+		}
 		for typed, key := range map[string]string{
 			`"order-17"`: "order-17", `order-17`: "order-17", "\"order-17\"\n": "order-17", `"a\"b"`: `a"b`,
 		} {
-			want := "records/main/" + store.DeriveID("tenant", "", key).String()
-			got := b.post("/find", url.Values{"store": {"main"}, "scope": {"tenant"}, "key": {typed}})
-			if got.status != 303 || got.header.Get("Location") != want {
-				b.Errorf("%s: %d to %q, want %q", typed, got.status, got.header.Get("Location"), want)
-			}
+			found(url.Values{"scope": {"tenant"}, "key": {typed}}, store.DeriveID("tenant", "", key))
 		}
+		found(url.Values{"unscoped": {"1"}, "key": {"order-17"}}, store.DeriveID(operate.SharedScope, "", "order-17"))
 		b.want("a key that is none", b.post("/find", url.Values{"store": {"main"}, "scope": {"tenant"}, "key": {`"order`}}), 422, "key")
+		b.want("nothing", b.post("/find", url.Values{"store": {"main"}}), 422, "Fill in")
+		if strings.Contains(b.log.String(), "order") {
+			b.Errorf("the log has the key: %s", &b.log)
+		}
 	})
 }
 
@@ -72,9 +82,7 @@ func TestOneSearchReadsTheStore(t *testing.T) {
 	inTime(t, func(b *bench) {
 		st := endless{b.store, make(chan struct{}, 1)}
 		pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, func(*http.Request) (string, console.Permission) { return "ada", console.Look }, console.Config{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		b.handler = http.StripPrefix(mount, pages)
 		find := func(digits string) page { return b.post("/find", url.Values{"store": {"main"}, "id": {digits}}) }
 		ended := make(chan page)

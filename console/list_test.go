@@ -39,9 +39,7 @@ func TestListIsFilteredByStatePolicyAndText(t *testing.T) {
 			b.claimed(ids[name], r)
 		}
 		got := b.begin(operation("bank"))
-		if err := got.Attempt.Unknown("Bank closed at five"); err != nil {
-			b.Fatal(err)
-		}
+		must(b, got.Attempt.Unknown("Bank closed at five"))
 		ids["bank"] = got.Attempt.ID()
 		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of the bubble
 		for query, want := range map[string]string{

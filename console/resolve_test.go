@@ -16,9 +16,7 @@ import (
 // it is refused before it is written, or logged.
 func TestAnswerThatThePolicyCannotReplayIsRefused(t *testing.T) {
 	secret, err := protocol.NewSecret("2026-11", bytes.Repeat([]byte("s"), 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	strict := func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret, Strict: true} }
 	inTimeWith(t, strict, func(b *bench) {
 		id, fence := b.lapsed("stuck")
@@ -37,9 +35,7 @@ func TestAnswerThatThePolicyCannotReplayIsRefused(t *testing.T) {
 // Where an answer might not be replayed, the pages say so before it is typed.
 func TestDoubtAboutAnAnswerIsShown(t *testing.T) {
 	secret, err := protocol.NewSecret("2026-11", bytes.Repeat([]byte("s"), 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	strict := func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret, Strict: true} }
 	inTimeWith(t, strict, func(b *bench) {
 		own, _ := b.lapsed("stuck")
@@ -48,9 +44,7 @@ func TestDoubtAboutAnAnswerIsShown(t *testing.T) {
 		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of the bubble
 		for id, says := range map[store.ID]string{own: "No answer can be recorded here.", foreign: "or for an operation of job.Do, every retry would get 500 record-corrupt"} {
 			record, err := b.store.Inspect(b.Context(), id)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			b.want("record", b.get(recordPage(id)), 200, says)
 			b.want("several", b.post("/several", url.Values{"store": {"main"}, "record": {fmt.Sprint(id, " lapsed ", record.Fence)}}), 200, says)
 		}

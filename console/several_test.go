@@ -27,9 +27,7 @@ func TestSeveralRecordsAreResolvedByOneForm(t *testing.T) {
 		kept := b.answered("kept", protocol.Response{Status: 503})
 		value := func(id store.ID) string {
 			record, err := b.store.Inspect(b.Context(), id)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			return fmt.Sprint(id, " ", record.State, " ", record.Fence)
 		}
 		form := url.Values{"store": {"main"}, "record": {value(first), value(second), value(gone), value(kept)}}
@@ -39,9 +37,7 @@ func TestSeveralRecordsAreResolvedByOneForm(t *testing.T) {
 				b.Errorf("%s is not selected: %s", picked, got.raw)
 			}
 		}
-		if err := b.store.Resolve(b.Context(), gone, store.Resolution{State: store.StateLapsed, Fence: goneFence, Forget: true}); err != nil {
-			b.Fatal(err)
-		}
+		must(b, b.store.Resolve(b.Context(), gone, store.Resolution{State: store.StateLapsed, Fence: goneFence, Forget: true}))
 		b.want("form", b.post("/several", form), 200, first.Short(), second.Short(), kept.Short(), "There is no record with this ID", "type <code>answer 3</code>", "409 outcome-unknown")
 
 		typed := answerForm(first, fence)

@@ -20,9 +20,7 @@ func TestTrailNeedsNoEngine(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()
 	engine, err := reprise.New(st, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	engines := []console.Engine{{Name: "main", Engine: engine}}
 	for what, c := range map[string]console.Config{
@@ -40,18 +38,13 @@ func trailHasResolution(t *testing.T, st *memstore.Store, c console.Config, key 
 	t.Helper()
 	access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
 	pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, access, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id := store.DeriveID("tenant", "", key)
 	granted, err := st.Claim(t.Context(), store.ClaimRequest{ID: id, Owner: store.NewOwner(), Policy: store.Policy{Retention: time.Hour}, Lease: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for record := (store.Record{}); record.State != store.StateLapsed; {
-		if record, err = st.Inspect(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		record, err = st.Inspect(t.Context(), id)
+		must(t, err)
 	}
 	form := answerForm(id, granted.Fence)
 	form.Set("retention", "")
