@@ -27,9 +27,7 @@ func setup(t *testing.T, cfg Config) (*Store, *blob.Bucket) {
 	bucket := memblob.OpenBucket(nil)
 	t.Cleanup(func() { _ = bucket.Close() })
 	s, err := New(bucket, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s, bucket
 }
 
@@ -49,14 +47,10 @@ func named(text, on string) string {
 func read(t *testing.T, s *Store, name string) string {
 	t.Helper()
 	r, err := s.Open(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	content, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(content)
 }
 
@@ -67,9 +61,7 @@ func keys(t *testing.T, bucket *blob.Bucket) (all []string) {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, o.Key)
 	}
 }
@@ -79,9 +71,7 @@ func TestBlobComesBack(t *testing.T) {
 	s, bucket := setup(t, Config{Prefix: "reprise/"})
 	name := named("body", "20261122")
 	for range 2 { // writing it again is no error
-		if err := s.Put(t.Context(), name, section("body")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Put(t.Context(), name, section("body")))
 	}
 	if got := read(t, s, name); got != "body" {
 		t.Errorf("read %q", got)
@@ -128,9 +118,7 @@ func TestPutIsWholeOrNotAtAll(t *testing.T) {
 	if got := keys(t, bucket); len(got) > 0 {
 		t.Errorf("the bucket has %v", got)
 	}
-	if err := s.Put(t.Context(), name, section("the whole body")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Put(t.Context(), name, section("the whole body")))
 	if err := s.Put(t.Context(), name, io.NewSectionReader(failing{}, 0, 14)); err == nil {
 		t.Error("a part was written over the whole")
 	}
@@ -150,9 +138,7 @@ func TestSweepDeletesTheDaysBefore(t *testing.T) {
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	put := func(names ...string) {
 		for _, name := range names {
-			if err := s.Put(t.Context(), name, section("body")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Put(t.Context(), name, section("body")))
 		}
 	}
 	old := []string{named("a", "19700101"), named("a", "20261119"), named("b", "20261119"), named("c", "20261120")}
@@ -161,9 +147,7 @@ func TestSweepDeletesTheDaysBefore(t *testing.T) {
 	put(kept...)
 	others := []string{"r/20261119/not a blob", "r/2026/" + strings.Repeat("0", 64), "r/readme", "20261119/" + strings.Repeat("0", 64), "other/x"}
 	for _, key := range others {
-		if err := bucket.WriteAll(t.Context(), key, []byte("x"), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, bucket.WriteAll(t.Context(), key, []byte("x"), nil))
 	}
 	got, err := s.sweep(t.Context(), 24*time.Hour, now)
 	if err != nil || got != (Swept{4, 16}) {
@@ -188,9 +172,7 @@ func TestSweepNeverMeetsAWriter(t *testing.T) {
 	t.Parallel()
 	s, bucket := setup(t, Config{})
 	name := named("a", "20261120")
-	if err := s.Put(t.Context(), name, section("body")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Put(t.Context(), name, section("body")))
 	const olderThan = 48 * time.Hour
 	end := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	if _, err := s.sweep(t.Context(), olderThan, end.Add(olderThan-time.Nanosecond)); err != nil || len(keys(t, bucket)) != 1 {
@@ -208,9 +190,7 @@ func TestSweepStops(t *testing.T) {
 		t.Errorf("less than a day: %v", err)
 	}
 	for range 3 {
-		if err := s.Put(t.Context(), named("x", "20200101"), section("x")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Put(t.Context(), named("x", "20200101"), section("x")))
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -266,9 +246,7 @@ func (b *heldBucket) store(t *testing.T) *Store {
 	bucket := blob.NewBucket(b)
 	t.Cleanup(func() { _ = bucket.Close() })
 	s, err := New(bucket, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -340,5 +318,13 @@ func TestSourceShowsParts(t *testing.T) {
 	}
 	if got, err := io.ReadAll(src); err != nil || !bytes.Equal(got, []byte("body")) {
 		t.Errorf("read %q, %v", got, err)
+	}
+}
+
+// must fails the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -37,17 +37,13 @@ func load(t *testing.T, caddyfile string) error {
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 func post(t *testing.T, url, key string) (status int, replayed bool, body []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("pay"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Authorization", "Bearer alice")
 	if key != "" {
 		req.Header.Set("Idempotency-Key", `"`+key+`"`)
@@ -58,14 +54,10 @@ func post(t *testing.T, url, key string) (status int, replayed bool, body []byte
 		req.Body, _ = req.GetBody()
 		resp, err = transport.RoundTrip(req)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, err = io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, resp.Header.Get("Idempotent-Replayed") == "true", body
 }
 
@@ -87,9 +79,7 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	}))
 	t.Cleanup(upstream.Close)
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := l.Addr().String()
 	_ = l.Close()
 	t.Setenv("REPRISE_STORE", "memory")
@@ -97,9 +87,7 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	config := "upstream = '" + upstream.URL + "'\nscope = 'header:Authorization'\n"
 	write(t, file, config)
 	caddyfile := "{\n admin off\n persist_config off\n auto_https off\n}\nhttp://" + address + " {\n reprise /shop/* {env.REPRISE_STORE} " + file + "\n file_server\n}\n"
-	if err := load(t, caddyfile); err != nil {
-		t.Fatal(err)
-	}
+	must(t, load(t, caddyfile))
 	t.Cleanup(func() { _ = caddy.Stop() })
 
 	url := "http://" + address + "/shop/orders"
@@ -122,9 +110,7 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 
 	write(t, file, config+"[default]\nrequired = true\n")
 	reprisecaddy.SetLinger(time.Millisecond)
-	if err := load(t, caddyfile); err != nil {
-		t.Fatal(err)
-	}
+	must(t, load(t, caddyfile))
 	for reprisecaddy.Users("memory "+file) > 1 { // until the test times out
 		time.Sleep(time.Millisecond) //nolint:forbidigo // Caddy runs on the real clock
 	}
@@ -141,9 +127,7 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 
 	other := file + ".other"
 	write(t, other, config)
-	if err := load(t, strings.Replace(caddyfile, " file_server", " reprise /other/* memory "+other+"\n file_server", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, load(t, strings.Replace(caddyfile, " file_server", " reprise /other/* memory "+other+"\n file_server", 1)))
 	if s, r, body := post(t, "http://"+address+"/other/shop/orders", "k1"); s != http.StatusCreated || r {
 		t.Errorf("a key of another file: %d %t %q, want a run", s, r, body)
 	}
@@ -151,9 +135,7 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	slow := make(chan int)
 	go func() { s, _, _ := post(t, "http://"+address+"/shop/slow", "k3"); slow <- s }()
 	<-entered
-	if err := load(t, caddyfile); err != nil {
-		t.Fatal(err)
-	}
+	must(t, load(t, caddyfile))
 	close(held)
 	if s := <-slow; s != http.StatusCreated {
 		t.Errorf("a request that ran through a reload: %d, want 201", s)
@@ -163,18 +145,14 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	}
 
 	arriving, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer arriving.Close()
 	answers := bufio.NewReader(arriving)
 	_, _ = io.WriteString(arriving, "POST /shop/orders HTTP/1.1\r\nHost: "+address+"\r\nAuthorization: Bearer alice\r\nIdempotency-Key: \"k4\"\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
 	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") { // the handler reads the body now
 		t.Fatalf("%q, %v", line, err)
 	}
-	if err := load(t, caddyfile); err != nil {
-		t.Fatal(err)
-	}
+	must(t, load(t, caddyfile))
 	_, _ = answers.ReadString('\n')
 	_, _ = io.WriteString(arriving, "pay")
 	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, " 201 ") {
@@ -189,14 +167,10 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	late := make(chan int)
 	throughReload := func(key string) {
 		t.Helper()
-		if err := load(t, authorized); err != nil {
-			t.Fatal(err)
-		}
+		must(t, load(t, authorized))
 		go func() { s, _, _ := post(t, url, key); late <- s }()
 		<-arrived
-		if err := load(t, caddyfile); err != nil {
-			t.Fatal(err)
-		}
+		must(t, load(t, caddyfile))
 	}
 	throughReload("k5")
 	let <- struct{}{}
@@ -228,5 +202,13 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	}
 	if got := reprisecaddy.Users("memory " + file); got != 1 {
 		t.Errorf("%d handlers have the store after the exit, want the running one", got)
+	}
+}
+
+// must fails the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
