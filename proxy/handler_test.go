@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -92,39 +91,6 @@ func TestUpstreamThatDoesNotReadIsUnknown(t *testing.T) {
 	if again := b.post("/orders", "k1", large); again.status != http.StatusConflict {
 		t.Errorf("the retry got %d %v, want 409", again.status, again.err)
 	}
-}
-
-func TestUnsentRequestRunsOnRetry(t *testing.T) {
-	t.Parallel()
-	b := setup(t, plain)
-	address := b.upstream.Listener.Addr().String()
-	_ = b.upstream.Listener.Close()
-	for { // the kernel may accept connections for a moment
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-		if err != nil {
-			break
-		}
-		_ = conn.Close()
-	}
-	for range 2 {
-		if down := b.post("/orders", "k1"); down.status != http.StatusServiceUnavailable {
-			t.Errorf("with the upstream down: %d %s, want 503", down.status, down.body)
-		}
-	}
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
-	must(t, err)
-	revived := httptest.NewUnstartedServer(b.upstream.Config.Handler)
-	_ = revived.Listener.Close()
-	revived.Listener = l
-	revived.Start()
-	t.Cleanup(revived.Close)
-	if up := b.post("/orders", "k1"); up.status != http.StatusCreated || up.replayed() {
-		t.Errorf("with the upstream up: %d %v, want the first run", up.status, up.header)
-	}
-	if again := b.post("/orders", "k1"); !again.replayed() {
-		t.Error("the second request after that is not replayed")
-	}
-	b.wantRuns(1)
 }
 
 func TestRoutesHaveTheirPolicies(t *testing.T) {

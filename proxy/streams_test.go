@@ -100,27 +100,3 @@ func TestTrailersOfGRPCPass(t *testing.T) {
 	}
 	b.wantRuns(2)
 }
-
-// A client that reads slowly gets the whole response, and so does its retry.
-func TestSlowReaderGetsTheWholeResponse(t *testing.T) {
-	t.Parallel()
-	b := setup(t, plain+"[default]\nmax_response_body = 16777216\n")
-	const size = 16 << 20 // more than the buffers of sockets, so that writes wait for the reader
-	b.handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) })
-	for _, replayed := range []string{"", "true"} {
-		conn := b.dial("POST /orders HTTP/1.1\r\n" + keyed + "Content-Length: 0\r\nConnection: close\r\n\r\n")
-		resp, err := http.ReadResponse(bufio.NewReaderSize(slow{conn}, 1<<10), nil)
-		must(t, err)
-		n, err := io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
-		if n != size || err != nil || resp.Header.Get("Idempotent-Replayed") != replayed {
-			t.Errorf("got %d bytes of %d, %v, replayed %q", n, size, err, resp.Header.Get("Idempotent-Replayed"))
-		}
-	}
-	b.wantRuns(1)
-}
-
-// slow reads a little at a time.
-type slow struct{ io.Reader }
-
-func (s slow) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(len(p), 1<<10)]) }
