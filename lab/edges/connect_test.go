@@ -1,6 +1,7 @@
 package edges_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -53,14 +54,16 @@ func ordersOf(s *service, interceptors connect.HandlerOption) http.Handler {
 		out := s.run(ctx, nil)
 		return respondConnect(ctx, out, wrapperspb.Bytes(out.body))
 	}, interceptors))
-	mux.Handle(watch, connect.NewServerStreamHandler(watch, func(_ context.Context, _ *connect.Request[request], stream *connect.ServerStream[response]) error {
-		for range 3 {
-			if err := stream.Send(new(response)); err != nil {
-				return err
+	for procedure, level := range map[string]connect.IdempotencyLevel{watch: connect.IdempotencyUnknown, list: connect.IdempotencyNoSideEffects} {
+		mux.Handle(procedure, connect.NewServerStreamHandler(procedure, func(_ context.Context, _ *connect.Request[request], stream *connect.ServerStream[response]) error {
+			for range 3 {
+				if err := stream.Send(new(response)); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	}, interceptors))
+			return nil
+		}, interceptors, connect.WithIdempotency(level)))
+	}
 	return mux
 }
 
@@ -190,7 +193,7 @@ func (c connectClient) call(ctx context.Context, with call) answer {
 }
 
 func (c connectClient) stream(ctx context.Context, with call) answer {
-	res, err := connect.NewClient[request, response](c.http, c.base+watch, c.options...).CallServerStream(ctx, requestOf(with, new(request)))
+	res, err := connect.NewClient[request, response](c.http, c.base+cmp.Or(with.procedure, watch), c.options...).CallServerStream(ctx, requestOf(with, new(request)))
 	if err != nil {
 		return connectError(err)
 	}

@@ -177,6 +177,9 @@ func streams(e *env) {
 			e.Errorf("a stream with a key: %+v", a)
 		}
 	}
+	if a := s.stream(e.Context(), call{procedure: list, keys: []string{"k"}}); a.code != 0 || a.body[0] != 3 || a.get("idempotency-status") != "" {
+		e.Errorf("a stream that has no side effects, with a key: %+v", a)
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	if len(events) != 2 || events[0].Name() != "unprotected" || events[0].Err == nil || events[0].Counted {

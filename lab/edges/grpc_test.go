@@ -1,11 +1,11 @@
 package edges_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
-	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -19,9 +19,6 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	reprisegrpc "github.com/reprise-go/reprise/adapters/grpc"
-	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
@@ -84,20 +81,22 @@ func newGRPC(s *service, scope scopeOf) *grpc.Server {
 	server.RegisterService(&grpc.ServiceDesc{
 		ServiceName: orders, HandlerType: (*any)(nil),
 		Methods: []grpc.MethodDesc{unary(create), unary(cancel), unary(read), unary(text), unary(register)},
-		Streams: []grpc.StreamDesc{{StreamName: "Watch", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
-			if err := stream.RecvMsg(new(request)); err != nil {
-				return err
-			}
-			for range 3 {
-				if err := stream.SendMsg(new(response)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}}},
+		Streams: []grpc.StreamDesc{{StreamName: "Watch", ServerStreams: true, Handler: streamGRPC}, {StreamName: "List", ServerStreams: true, Handler: streamGRPC}},
 	}, s)
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "grpc.health.v1.Health", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{unary(check)}}, s)
 	return server
+}
+
+func streamGRPC(_ any, stream grpc.ServerStream) error {
+	if err := stream.RecvMsg(new(request)); err != nil {
+		return err
+	}
+	for range 3 {
+		if err := stream.SendMsg(new(response)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // outerUnary sets another header, and recovers from panics.
@@ -198,7 +197,7 @@ func grpcAnswer(body []byte, header, trailer metadata.MD, err error) answer {
 
 func (c grpcClient) stream(ctx context.Context, with call) answer {
 	ctx = metadata.NewOutgoingContext(ctx, metadataOf(with.lines()))
-	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, watch)
+	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, cmp.Or(with.procedure, watch))
 	if err != nil {
 		return grpcAnswer(nil, nil, nil, err)
 	}
@@ -214,38 +213,6 @@ func (c grpcClient) stream(ctx context.Context, with call) answer {
 		return grpcAnswer([]byte{n - 1}, header, stream.Trailer(), nil)
 	}
 	return grpcAnswer(nil, header, stream.Trailer(), err)
-}
-
-// A stream of a procedure that is declared to have no side effects is safe to repeat.
-func TestStreamOfASafeProcedureIsNotMarked(t *testing.T) {
-	t.Parallel()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	labtest.Must(t, err)
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, protocol.Config{})
-	labtest.Must(t, err)
-	intercept := reprisegrpc.StreamServerInterceptor(guard)
-	for procedure, want := range map[string]string{watch: "unprotected", read: ""} {
-		stream := &headerStream{ctx: metadata.NewIncomingContext(t.Context(), metadata.Pairs("idempotency-key", "k"))}
-		labtest.Must(t, intercept(nil, stream, &grpc.StreamServerInfo{FullMethod: procedure}, func(any, grpc.ServerStream) error { return nil }))
-		if got := strings.Join(stream.header.Get("idempotency-status"), ","); got != want {
-			t.Errorf("%s is marked %q, want %q", procedure, got, want)
-		}
-	}
-}
-
-// headerStream takes the header that is set on it.
-type headerStream struct {
-	grpc.ServerStream
-	ctx    context.Context //nolint:containedctx // as a stream has it
-	header metadata.MD
-}
-
-func (s *headerStream) Context() context.Context { return s.ctx }
-
-func (s *headerStream) SetHeader(md metadata.MD) error {
-	s.header = metadata.Join(s.header, md)
-	return nil
 }
 
 // A handler that is no generated one may return no message at all, which gRPC sends as an

@@ -11,11 +11,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	repriseconnectclient "github.com/reprise-go/reprise/client/connect"
@@ -165,31 +160,6 @@ func TestDeadlineWithoutAConnectionIsNotSent(t *testing.T) {
 	defer cancel()
 	a := dialGRPCCaller(t, silent.Addr().String(), callerConfig{Client: quick()}).call(ctx, call{})
 	if !repriseclient.NotSent(a.err) || a.code != deadlineExceeded {
-		t.Errorf("the client got %+v", a)
-	}
-}
-
-// failing are credentials that cannot be had.
-type failing struct{}
-
-func (failing) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	return nil, errors.New("no token")
-}
-
-func (failing) RequireTransportSecurity() bool { return false }
-
-// An attempt that grpc-go gives up before it sends it, although it has a connection, did
-// not run.
-func TestFailingCredentialsAreNotSent(t *testing.T) {
-	t.Parallel()
-	e := &env{T: t, target: target{"grpc-go", startGRPC, func(t *testing.T, addr string) client {
-		t.Helper()
-		return grpcClient{connectGRPC(t, addr, append(keying(t, callerConfig{Client: quick()}), grpc.WithPerRPCCredentials(failing{}))...)}
-	}}}
-	s := e.serve(setup{})
-	a := e.call(s, call{})
-	var not *repriseclient.NotSentError
-	if !errors.As(a.err, &not) || not.Attempts != 1 || a.code != unauthenticated {
 		t.Errorf("the client got %+v", a)
 	}
 }
@@ -382,36 +352,4 @@ func TestOtherCallsPassThrough(t *testing.T) {
 			t.Errorf("the observer got %+v", s.log.ended)
 		}
 	})
-}
-
-// The retries that a service config makes below the interceptor have the key of the call.
-func TestRetriesOfAServiceConfigHaveTheKey(t *testing.T) {
-	t.Parallel()
-	const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
-		"maxAttempts": 5, "initialBackoff": "0.01s", "maxBackoff": "0.1s", "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
-	var keys []string
-	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-		keys = append(keys, metadata.ValueFromIncomingContext(stream.Context(), "idempotency-key")...)
-		if len(keys) < 3 {
-			return status.Error(codes.Unavailable, "down")
-		}
-		if err := stream.RecvMsg(new(request)); err != nil {
-			return err
-		}
-		return stream.SendMsg(wrapperspb.Bytes([]byte("done")))
-	}))
-	ln := listen(t)
-	go func() { _ = server.Serve(ln) }() // until Stop
-	t.Cleanup(server.Stop)
-	cfg, log := quick(), new(attempts)
-	cfg.MaxAttempts, cfg.Observer = 1, log
-	options := append(keying(t, callerConfig{Client: cfg}), grpc.WithDefaultServiceConfig(retries))
-	client := grpcClient{conn: connectGRPC(t, ln.Addr().String(), options...)}
-	if a := client.call(t.Context(), call{}); a.err != nil || string(a.body) != "done" {
-		t.Errorf("the client got %+v", a)
-	}
-	if len(keys) != 3 || keys[0] == "" || keys[1] != keys[0] || keys[2] != keys[0] {
-		t.Errorf("the attempts have the keys %q", keys)
-	}
-	log.want(t, repriseclient.Answered, 1)
 }

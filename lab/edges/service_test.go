@@ -32,6 +32,7 @@ const (
 	read   = "/" + orders + "/Read" // declared to have no side effects
 	text   = "/" + orders + "/Text"
 	watch  = "/" + orders + "/Watch" // a stream of the server
+	list   = "/" + orders + "/List"  // one that is declared to have no side effects
 	check  = "/grpc.health.v1.Health/Check"
 
 	register = "/" + orders + "/Register" // takes a message that has fields for a key
@@ -50,13 +51,14 @@ func init() {
 			Name: &name, InputType: new(".google.protobuf.Struct"), OutputType: new(".google.protobuf.BytesValue"),
 		}
 	}
-	safe := method("Read")
+	safe, stream := method("Read"), method("List")
 	safe.Options = &descriptorpb.MethodOptions{IdempotencyLevel: descriptorpb.MethodOptions_NO_SIDE_EFFECTS.Enum()}
+	stream.Options, stream.ServerStreaming = safe.Options, new(true)
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
 		Name: new("reprise/lab/v1/orders.proto"), Package: new("reprise.lab.v1"), Syntax: new("proto3"),
 		Dependency: []string{"google/protobuf/struct.proto", "google/protobuf/wrappers.proto"},
 		Service: []*descriptorpb.ServiceDescriptorProto{{
-			Name: new("Orders"), Method: []*descriptorpb.MethodDescriptorProto{method("Create"), method("Cancel"), safe},
+			Name: new("Orders"), Method: []*descriptorpb.MethodDescriptorProto{method("Create"), method("Cancel"), safe, stream},
 		}},
 	}, protoregistry.GlobalFiles)
 	if err == nil {
@@ -173,7 +175,7 @@ func (a answer) replayed() bool { return a.get("idempotent-replayed") == "true" 
 // client calls a service.
 type client interface {
 	call(ctx context.Context, c call) answer
-	stream(ctx context.Context, c call) answer // of Watch; the body has the number of messages
+	stream(ctx context.Context, c call) answer // of Watch or List; the body has the number of messages
 }
 
 // target is a client and a server that a case runs with.
