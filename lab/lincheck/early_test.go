@@ -16,8 +16,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// hasty is a store whose leases end at half of their time: it asks the one below for that,
-// and answers as if it had asked for all.
+// hasty is a store whose leases end at a share of their time: it asks the one below for
+// that, and answers as if it had asked for all.
 type hasty struct {
 	store.Store
 	share time.Duration // of a lease, 1 or 2 for all or half of it

@@ -28,8 +28,8 @@ func TestMemoryIsLinearizable(t *testing.T) {
 	checked(t, &deployment{stores: []store.Store{memstore.New()}, clock: memoryClock}, everything...)
 }
 
-// twoProcesses are stores that open opens. Where inTx is true, their completions are those
-// of transactions of handlers, which tx begins.
+// twoProcesses are stores that open opens. Where inTx is true, their completions are
+// those of transactions of handlers, which tx begins.
 func twoProcesses[T any](inTx bool, tx func(context.Context) (T, error), open func() labtest.TransactorStore) (stores []store.Store) {
 	for range 2 {
 		st := open()

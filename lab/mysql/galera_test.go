@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -29,7 +28,7 @@ func startGalera(t *testing.T) (nodes []*servers.MariaDBServer) {
 	}
 	var members []string
 	for n := range 3 {
-		group, state, snapshot := freeAddr(t), freeAddr(t), freeAddr(t)
+		group, state, snapshot := servers.FreeAddr(t), servers.FreeAddr(t), servers.FreeAddr(t)
 		nodes = append(nodes, servers.StartMariaDB(t, "wsrep-on=ON", "wsrep-provider="+provider, "wsrep-cluster-name=lab",
 			"wsrep-cluster-address=gcomm://"+strings.Join(members, ","), fmt.Sprintf("wsrep-node-name=node-%d", n), "wsrep-node-address="+group,
 			"wsrep-provider-options=gmcast.listen_addr=tcp://"+group+";ist.recv_addr="+state+";gcache.size=16M",
@@ -37,15 +36,6 @@ func startGalera(t *testing.T) (nodes []*servers.MariaDBServer) {
 		members = append(members, group)
 	}
 	return nodes
-}
-
-// freeAddr returns an address on which no program listens.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
-	labtest.Must(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // TestGalera: with one node that all clients write to, no record is lost when it dies and

@@ -11,6 +11,8 @@ import (
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
+func TestMain(m *testing.M) { labtest.Main(m) }
+
 // newDatabase returns the URL of a new database on the shared server, with a table of
 // effects.
 func newDatabase(tb testing.TB) string {

@@ -16,6 +16,8 @@ import (
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
+func TestMain(m *testing.M) { labtest.Main(m) }
+
 // driver is a driver of SQLite, and how a URL of it sets what the store wants.
 type driver struct{ name, settings string }
 

@@ -12,9 +12,7 @@ import (
 // transactions that tx finds.
 func SQLEffects(tb testing.TB, db *sql.DB, tx func(context.Context) (*sql.Tx, error)) *storetest.Effects {
 	tb.Helper()
-	if _, err := db.ExecContext(tb.Context(), "CREATE TABLE suite_effects (n INTEGER NOT NULL)"); err != nil {
-		tb.Fatal(err)
-	}
+	Exec(tb, db, "CREATE TABLE suite_effects (n INTEGER NOT NULL)")
 	exec := func(ctx context.Context, statement string) error {
 		tx, err := tx(ctx)
 		if err == nil {

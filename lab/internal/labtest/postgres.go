@@ -53,13 +53,22 @@ func poolConfig(tb testing.TB, url string, options []PoolOption) *pgxpool.Config
 	return c
 }
 
-// NewPool returns a pool that closes with the test.
+// NewPool returns a pool that closes with the test, and does not wait for ever for a
+// connection that a failed test left out.
 func NewPool(tb testing.TB, url string, options ...PoolOption) *pgxpool.Pool {
 	tb.Helper()
 	c := poolConfig(tb, url, options)
 	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(tb.Context()), c)
 	Must(tb, err)
-	tb.Cleanup(func() { ClosePool(tb, pool) })
+	tb.Cleanup(func() {
+		done := make(chan struct{})
+		go func() { pool.Close(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			tb.Errorf("a pool did not close: %d connections are still out", pool.Stat().AcquiredConns())
+		}
+	})
 	return pool
 }
 
@@ -80,19 +89,6 @@ func NewDB(tb testing.TB, url string, options ...PoolOption) *sql.DB {
 		_ = db.Close()
 	})
 	return db
-}
-
-// ClosePool closes a pool, and does not wait for ever for a connection that a failed test
-// left out.
-func ClosePool(tb testing.TB, pool *pgxpool.Pool) {
-	tb.Helper()
-	done := make(chan struct{})
-	go func() { pool.Close(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		tb.Errorf("a pool did not close: %d connections are still out", pool.Stat().AcquiredConns())
-	}
 }
 
 // SetupPostgres returns a fixture on a server, migrated.

@@ -114,19 +114,15 @@ func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
 	for n := int64(1); ; n++ {
 		r := NewClaim()
 		driver.At(n)
-		err := h.attempt(t, st, r, func(*sql.Tx) {})
+		err := h.attempt(t, st, r)
 		pending := driver.At(0)
 		if err != nil {
 			_ = st.Release(t.Context(), r.ID, r.Owner)
 		}
-		if err := h.attempt(t, st, NewClaim(), func(*sql.Tx) {}); err != nil {
+		if err := h.attempt(t, st, NewClaim()); err != nil {
 			t.Fatalf("after a panic in statement %d: %v", n, err)
 		}
-		for deadline := time.Now().Add(time.Minute); h.DB.Stats().InUse > 0 || slots() > 0; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
-			if time.Now().After(deadline) {
-				t.Fatalf("after a panic in statement %d: %v in use", n, st.Usage())
-			}
-		}
+		Eventually(t, fmt.Sprintf("all is free after a panic in statement %d", n), func() bool { return h.DB.Stats().InUse == 0 && slots() == 0 })
 		effects := h.count(t, "SELECT COUNT(*) FROM effects WHERE name = 'one'")
 		records := h.count(t, "SELECT COUNT(*) FROM reprise_records WHERE state = 2")
 		if effects != records || err == nil && effects != 2 {
@@ -136,11 +132,8 @@ func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
 			t.Logf("%d statements", n-1)
 			return
 		}
-		for _, statement := range []string{"DELETE FROM effects", "DELETE FROM reprise_records"} {
-			if _, err := h.DB.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
-		}
+		Exec(t, h.DB, "DELETE FROM effects")
+		Exec(t, h.DB, "DELETE FROM reprise_records")
 	}
 }
 
@@ -150,15 +143,16 @@ func (h *SQLHandlers) HabitsDoNoHarm(t *testing.T, managed error) {
 	t.Helper()
 	st := NewTxStore(h.Store)
 	for name, end := range map[string]func(*sql.Tx) error{"Commit": (*sql.Tx).Commit, "Rollback": (*sql.Tx).Rollback} {
-		before := h.count(t, "SELECT COUNT(*) FROM effects")
-		err := h.attempt(t, st, NewClaim(), func(tx *sql.Tx) {
-			Want(t, name, end(tx), managed)
-			if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; n != 0 {
-				t.Errorf("%s: %d effects before the end", name, n)
-			}
-		})
-		if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; err != nil || n != 1 {
-			t.Errorf("%s: %v, %d effects, want 1", name, err, n)
+		r, before := NewClaim(), h.count(t, "SELECT COUNT(*) FROM effects")
+		tx, err := h.Tx(h.begin(t, st, r))
+		Must(t, err)
+		Want(t, name, end(tx), managed)
+		if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; n != 0 {
+			t.Errorf("%s: %d effects before the end", name, n)
+		}
+		Must(t, Complete(t, st, r, "answer"))
+		if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; n != 1 {
+			t.Errorf("%s: %d effects, want 1", name, n)
 		}
 	}
 }
@@ -217,8 +211,8 @@ func (h *SQLHandlers) TimesOut(t *testing.T, linger, wait string) {
 	}
 }
 
-// attempt claims, writes an effect, and commits. The functions are called in between.
-func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, written func(*sql.Tx)) (err error) {
+// attempt claims, writes an effect, and commits.
+func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest) (err error) {
 	defer func() {
 		if value := recover(); value != nil { // as in an engine
 			err = fmt.Errorf("it panicked: %v", value)
@@ -229,14 +223,8 @@ func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, w
 	if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Claimed {
 		return errors.Join(err, errors.New(got.Outcome.String()))
 	}
-	bound := st.Bind(ctx, r.ID, r.Owner)
-	if err := h.Write(bound, "one"); err != nil {
+	if err := h.Write(st.Bind(ctx, r.ID, r.Owner), "one"); err != nil {
 		return err
 	}
-	tx, err := h.Tx(bound)
-	if err != nil {
-		return err
-	}
-	written(tx)
 	return st.Complete(ctx, Completion(r, "answer"))
 }
