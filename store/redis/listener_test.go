@@ -141,8 +141,9 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-last
-	var l *listener
-	for _, l = range s.byServer {
+	l, err := s.listener(client)
+	if err != nil {
+		t.Fatal(err)
 	}
 	listens := func() bool {
 		stacks := make([]byte, 1<<20)

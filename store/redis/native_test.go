@@ -132,8 +132,8 @@ func TestNativeClaimDecidesByTheRecord(t *testing.T) {
 		})
 		beside, n := nativeOf(t), nativeOf(t)
 		nodeFor(t, newBatching(t, f, Config{})).send(t.Context(), &beside.command, &n.command)
-		clear := c.err == nil && c.sent == "set"
-		if got := n.decide(); (got == decided) != clear || clear && n.result.Outcome != c.want {
+		sure := c.err == nil && c.sent == "set"
+		if got := n.decide(); (got == decided) != sure || sure && n.result.Outcome != c.want {
 			t.Errorf("%s, in a batch: decided %v, %v; want %v", c.name, got, n.result.Outcome, c.want)
 		}
 		if beside.decide() != decided || beside.result.Outcome != store.Claimed || beside.result.Fence != 1999 {
