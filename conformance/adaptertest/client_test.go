@@ -44,15 +44,6 @@ func TestClientReadsWholeResponses(t *testing.T) {
 	}
 }
 
-func TestClientKeepsTheOrderOfFields(t *testing.T) {
-	t.Parallel()
-	got, err := readerOf("HTTP/1.1 200 OK\r\nB: 2\r\na: 1\r\nb:  3 \r\nContent-Length: 0\r\n\r\n").answer(false)
-	want := []line{{"B", "2"}, {"a", "1"}, {"b", "3"}, {"Content-Length", "0"}}
-	if err != nil || !slices.Equal(got.fields, want) || !slices.Equal(got.values("B"), []string{"2", "3"}) {
-		t.Errorf("fields %q, %v; want %q", got.fields, err, want)
-	}
-}
-
 func TestClientRefusesWrongFraming(t *testing.T) {
 	t.Parallel()
 	for name, bytes := range map[string]string{
@@ -79,21 +70,5 @@ func TestClientRefusesWrongFraming(t *testing.T) {
 		} else if name != "nothing" && errors.Is(err, io.EOF) {
 			t.Errorf("%s: %v, which is the end of a connection between two answers", name, err)
 		}
-	}
-}
-
-func TestClientSendsTheCall(t *testing.T) {
-	t.Parallel()
-	c := call{method: "POST", target: "/t/op?x", tenant: "t", keys: []string{"a", `"b"`}, body: "body"}.with("X-One", "1")
-	head := "POST /t/op?x HTTP/1.1\r\nHost: conformance.test\r\nX-Test-Tenant: t\r\nIdempotency-Key: a\r\nIdempotency-Key: \"b\"\r\nX-One: 1\r\n"
-	if got, want := c.bytes(), head+"Content-Length: 4\r\n\r\nbody"; got != want {
-		t.Errorf("sends %q, want %q", got, want)
-	}
-	want := head + "Transfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n3\r\nbod\r\n1\r\ny\r\n0\r\nX-T: 2\r\n\r\n"
-	if got := c.chunked(3, line{"X-T", "2"}); got != want {
-		t.Errorf("sends %q, want %q", got, want)
-	}
-	if two := c.with("X-Two", "2"); len(c.fields) != 1 || len(two.fields) != 2 {
-		t.Error("a copy changed the call")
 	}
 }

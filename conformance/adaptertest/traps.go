@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -127,27 +126,6 @@ var trapCases = []testCase{
 			}
 			srv.dial().wantFailure(e.post(Program{Behaviour: Panics}).withKeys())
 			srv.wantNoStoreCall()
-		},
-	},
-	{
-		conformance.Case{ID: "T8", Rule: "The server goes on after handlers panic, abort or hijack, with and without a key.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			for i, p := range append([]Program{{Behaviour: Panics}, hijacked}, cutShort...) {
-				for _, c := range []call{e.post(p).freshKey(), e.post(p).withKeys()} {
-					w := srv.dial()
-					w.write(c.bytes())
-					_, _ = w.tryRead()
-				}
-				c := e.post(created).freshKey()
-				srv.replays(c, srv.run(c))
-				if _, inFlight := srv.executions(); inFlight > 0 {
-					srv.eventually(fmt.Sprintf("the end of the handlers of program %d", i), func() bool {
-						_, n := srv.executions()
-						return n == 0
-					})
-				}
-			}
 		},
 	},
 }

@@ -256,31 +256,6 @@ func TestLetGoEndsOnlyTheCallsThatHangNow(t *testing.T) {
 	})
 }
 
-func TestHoldExecutesWhenItsGateOpens(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		inner := &counter{}
-		st, faults := faultstore.New(inner)
-		defer faults.Close()
-		gate := make(chan struct{})
-		faults.Next(faultstore.Claim, faultstore.Hold(gate))
-
-		answer := make(chan error)
-		go func() {
-			_, err := st.Claim(t.Context(), store.ClaimRequest{})
-			answer <- err
-		}()
-		synctest.Wait()
-		if n := inner.count(faultstore.Claim); n != 0 {
-			t.Fatalf("%d executions before the gate opened", n)
-		}
-		close(gate)
-		if err := <-answer; err != nil || inner.count(faultstore.Claim) != 1 {
-			t.Errorf("error %v, %d executions, want nil and 1", err, inner.count(faultstore.Claim))
-		}
-	})
-}
-
 func TestWaitingCallIsNotExecutedAfterItsContextEnded(t *testing.T) {
 	t.Parallel()
 	inner := &counter{}

@@ -1,10 +1,8 @@
 package faultstore_test
 
 import (
-	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -73,27 +71,5 @@ func TestCallsAreLoggedInOrderWithTheirArguments(t *testing.T) {
 	}
 	if calls[0].Claim.MaxAttempts != 3 || calls[1].Renew[0].Lease != time.Second || string(calls[2].Complete.Payload) != "answer" || calls[4].Unknown.Reason != "timeout" {
 		t.Errorf("logged arguments %+v", calls)
-	}
-}
-
-func TestAwaitWaitsForTheNthCall(t *testing.T) {
-	t.Parallel()
-	st, faults := faultstore.New(&counter{})
-	var callers sync.WaitGroup
-	for range 8 {
-		callers.Go(func() { _ = st.Release(t.Context(), store.ID{}, store.Owner{}) })
-	}
-	if err := faults.Await(t.Context(), faultstore.Release, 8); err != nil {
-		t.Error(err)
-	}
-	callers.Wait()
-	if n := len(faults.Calls()); n != 8 {
-		t.Errorf("%d calls logged, want 8", n)
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := faults.Await(ctx, faultstore.Release, 9); !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting for a call that does not come: %v, want context.Canceled", err)
 	}
 }
