@@ -34,14 +34,6 @@ func chunked(chunks []string, trailers []string, lines ...string) string {
 	return raw.String() + "\r\n"
 }
 
-func TestR7KeysInTheHeaderCountBesideTrailers(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options{}, handle(echo))
-	s.wantReplay(t, chunked([]string{"bo", "dy"}, []string{key("other")}, key("k")))
-	s.wantReplay(t, chunked(nil, []string{key("other")}, "idempotency-key:empty"))
-	s.wantRuns(t, 2)
-}
-
 func TestKeysThatAnOuterLayerSetsCount(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{}, handle(echo, func(c *fiber.Ctx) error {

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/reprise-go/reprise/core/memstore"
@@ -18,15 +17,4 @@ func TestCheckFormRejectsFormsThatAreNotCompared(t *testing.T) {
 			t.Errorf("%s: %d failures, want 1: the other amount was paid", name, got)
 		}
 	}
-}
-
-func TestTempFilesAreThoseOfTheProcess(t *testing.T) {
-	files := TempFiles(t)
-	files.Check(t, 0)
-	f, err := os.CreateTemp("", "upload") //nolint:usetesting // in the folder that the process has by default
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = f.Close()
-	files.Check(t, 1)
 }
