@@ -123,5 +123,5 @@ var foreign = strings.Fields(`
 	.cache application text middleware
 	asynq db dialect queries tx QueryExecModeExec
 	bump-revision max-request-bytes auto-compaction-retention force-new-cluster sysdate-is-now
-	BodyLimit CallInfo ChangeMessageVisibility ErrTaskIDConflict GetBody GracefulStop HandleContext IsFailure Locker
+	BodyLimit CallInfo ChangeMessageVisibility ErrTaskIDConflict GetBody GracefulStop HandleContext IsFailure KeyHeaderValidate Locker
 	MaxExtension MessageId OnConnect ResponseHeaderTimeout RetryDelayFunc RetryPolicy SetMaxOpenConns`)
