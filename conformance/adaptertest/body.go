@@ -233,7 +233,7 @@ var bodyCases = []testCase{
 func (srv *server) wantWholeOrRefused(c call, send func(call) string) {
 	srv.Helper()
 	other := c.withBody(strings.Replace(c.body, "1", "2", 1))
-	before, _ := srv.executions()
+	before := srv.executions()
 	for i, each := range []call{c, other} {
 		w := srv.dial()
 		w.write(send(each))

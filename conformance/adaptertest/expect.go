@@ -101,7 +101,7 @@ func (a answer) exec() int {
 // refuses sends a call that has to get a problem and leaves the number of runs as it is.
 func (srv *server) refuses(c call, code protocol.Code) answer {
 	srv.Helper()
-	before, _ := srv.executions()
+	before := srv.executions()
 	a := srv.send(c)
 	srv.wantProblem(a, c, code)
 	srv.ran(before)
