@@ -85,30 +85,6 @@ func TestReconcileResolvesByTheAnswer(t *testing.T) {
 	}
 }
 
-// The function learns why the outcome is unknown, and the key that the bank was given.
-func TestReconcileAsksWithTheDownstreamKeyOfTheAttempt(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		a := b.want(t, order("k"), reprise.Claimed).Attempt
-		_ = a.Unknown("the bank timed out")
-		_, err := operate.Reconcile(t.Context(), b.records, func(ctx context.Context, r store.Record) (*store.Resolution, error) {
-			if want := must(a.View().Key("payment")); r.Key("payment") != want {
-				t.Errorf("it asks for %s, and the attempt sent %s", r.Key("payment"), want)
-			}
-			if r.Reason != "the bank timed out" || r.State != store.StateUnknown {
-				t.Errorf("it asks about %+v", r)
-			}
-			if until, ok := ctx.Deadline(); !ok || time.Until(until) != 10*time.Second {
-				t.Errorf("the deadline is %v from now", time.Until(until))
-			}
-			return nil, nil
-		}, operate.ReconcileConfig{})
-		if err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func TestReconcileSelects(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -182,7 +158,7 @@ func TestReconcileReportsFailures(t *testing.T) {
 	}
 }
 
-// Rounds of few records, four questions at once, reach every record.
+// Rounds of few records, four questions at once for ten seconds each, reach every record.
 func TestReconcileIsBounded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -195,7 +171,10 @@ func TestReconcileIsBounded(t *testing.T) {
 		asked := map[store.ID]int{}
 		var mu sync.Mutex
 		for rounds := 0; rounds == 0 || c.After != ""; rounds++ {
-			round, err := operate.Reconcile(t.Context(), b.records, func(_ context.Context, r store.Record) (*store.Resolution, error) {
+			round, err := operate.Reconcile(t.Context(), b.records, func(ctx context.Context, r store.Record) (*store.Resolution, error) {
+				if until, ok := ctx.Deadline(); !ok || time.Until(until) != 10*time.Second || r.Reason != "the bank timed out" {
+					t.Errorf("asked for %v about %+v", time.Until(until), r)
+				}
 				mu.Lock()
 				running++
 				most = max(most, running)
