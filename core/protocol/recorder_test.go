@@ -532,7 +532,8 @@ func TestR34FlushSendsTheWrittenPart(t *testing.T) {
 }
 
 // R16: the media type is guessed by the first bytes of the body, and only where the
-// handler has not coded them. A replay has it, or suppresses it, so that no server guesses.
+// handler has not coded them. A replay has it, or suppresses it so that no server
+// guesses.
 func TestR16MediaTypeIsThatOfTheFirstBytes(t *testing.T) {
 	t.Parallel()
 	const html = "text/html; charset=utf-8"
