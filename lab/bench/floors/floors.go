@@ -76,18 +76,16 @@ func run(ctx context.Context, framework string, build func(*testapp.App) testapp
 	case framework != "nethttp":
 		return fmt.Errorf("the floor %s is that of net/http, and this is %s", *floor, framework)
 	case *floor == "effect", *floor == "key":
-		effect, pool, err := o.openEffect(ctx, *floor == "key")
+		effect, err := o.openEffect(ctx, *floor == "key")
 		if err != nil {
 			return err
 		}
-		defer pool.Close()
 		served.Effect = effect
 	default:
-		m, closer, err := o.open(ctx, *floor)
+		m, err := o.open(ctx, *floor)
 		if err != nil {
 			return err
 		}
-		defer closer()
 		build = around(m)
 	}
 	a, err := testapp.New(served, slog.New(slog.DiscardHandler))

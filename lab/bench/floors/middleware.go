@@ -37,48 +37,39 @@ type options struct {
 	pool        int
 }
 
-// open returns the middleware of a floor, and a function that closes its connections.
-func (o options) open(ctx context.Context, floor string) (middleware, func(), error) {
+// open returns the middleware of a floor, whose connections end with the process.
+func (o options) open(ctx context.Context, floor string) (middleware, error) {
+	var f Round
+	var err error
 	switch floor {
 	case "redis", "setnx":
-		c, err := redis.ParseURL(o.redisURL)
-		if err != nil {
-			return nil, nil, errors.New("the URL of Redis cannot be read") // it may hold a password
+		c, failed := redis.ParseURL(o.redisURL)
+		if failed != nil {
+			return nil, errors.New("the URL of Redis cannot be read") // it may hold a password
 		}
 		c.PoolSize, c.ContextTimeoutEnabled = o.pool, true
 		client := redis.NewClient(c)
 		if floor == "setnx" {
-			return setNX{client}.wrap, func() { _ = client.Close() }, nil
+			return setNX{client}.wrap, nil
 		}
-		f, err := newScripts(ctx, client)
-		return bareFloor(f), func() { _ = client.Close() }, err
+		f, err = newScripts(ctx, client)
 	case "postgres":
-		f, err := newStatements(ctx, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return bareFloor(f), f.pool.Close, nil
-	case "sqlite", "mysql":
-		opener := openSQLite
-		if floor == "mysql" {
-			opener = openMySQL
-		}
-		f, err := opener(ctx, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return bareFloor(f), f.close, nil
+		f, err = newStatements(ctx, o)
+	case "sqlite":
+		f, err = openSQLite(ctx, o)
+	case "mysql":
+		f, err = openMySQL(ctx, o)
 	case "forward":
-		return func(http.Handler) http.Handler { return newForward(o.upstream) }, func() {}, nil
+		return func(http.Handler) http.Handler { return newForward(o.upstream) }, nil
 	case "etcd":
 		if openEtcd == nil {
-			return nil, nil, errors.New("the floor etcd is that of lab/etcd/floors")
+			return nil, errors.New("the floor etcd is that of lab/etcd/floors")
 		}
-		f, closer, err := openEtcd(ctx, o.etcdURL)
-		return bareFloor(f), closer, err
+		f, _, err = openEtcd(ctx, o.etcdURL)
 	default:
-		return nil, nil, fmt.Errorf("no floor %q", floor)
+		return nil, fmt.Errorf("no floor %q", floor)
 	}
+	return bareFloor(f), err
 }
 
 // Round is the round trips of a floor: one before the handler, one behind it.
@@ -219,7 +210,7 @@ func (o options) openPostgres(ctx context.Context, create string) (*pgxpool.Pool
 // test servers insert into that of the attempt. With a key, the handler does in it by
 // hand the least that makes it idempotent: it reads the row of its key before, and writes
 // it with the response after.
-func (o options) openEffect(ctx context.Context, keyed bool) (func(ctx context.Context, op string) error, *pgxpool.Pool, error) {
+func (o options) openEffect(ctx context.Context, keyed bool) (func(ctx context.Context, op string) error, error) {
 	pool, err := o.openPostgres(ctx, createEffects+";"+createKeys)
 	owner, body := make([]byte, len(store.Owner{})), []byte(adaptertest.DefaultBody)
 	return func(ctx context.Context, op string) error {
@@ -239,7 +230,7 @@ func (o options) openEffect(ctx context.Context, keyed bool) (func(ctx context.C
 			}
 			return err
 		})
-	}, pool, err
+	}, err
 }
 
 const (

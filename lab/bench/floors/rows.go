@@ -3,7 +3,6 @@ package floors
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"github.com/reprise-go/reprise/lab/serve"
 )
@@ -58,8 +57,6 @@ func newRows(ctx context.Context, writer, reader *sql.DB, columns string) (f *ro
 	}
 	return f, nil
 }
-
-func (f *rows) close() { _ = errors.Join(f.writer.Close(), f.reader.Close()) }
 
 // Claim implements [Round].
 func (f *rows) Claim(ctx context.Context, id [32]byte) error {

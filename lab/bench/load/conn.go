@@ -19,7 +19,7 @@ const requestBody = `{"item":"item-0000000001","quantity":1,"note":"nothing spec
 
 var (
 	endOfHead = []byte("\r\n\r\n")
-	created   = []byte("HTTP/1.1 201 ")
+	created   = []byte("http/1.1 201 ")
 	marked    = []byte(strings.ToLower(protocol.FieldReplayed) + ": true")
 	length    = []byte("\r\ncontent-length: ")
 )
@@ -95,6 +95,11 @@ func (c *conn) once(kind Kind, mark bool) error {
 			continue
 		}
 		head := c.answer[:end+2]
+		for i, b := range head { // fields have names in letters of any case
+			if 'A' <= b && b <= 'Z' {
+				head[i] = b | 0x20
+			}
+		}
 		size, err := contentLength(head)
 		if err != nil {
 			return err
@@ -102,7 +107,7 @@ func (c *conn) once(kind Kind, mark bool) error {
 		if n < end+len(endOfHead)+size {
 			continue
 		}
-		replayed := containsFold(head, marked)
+		replayed := bytes.Contains(head, marked)
 		if !bytes.HasPrefix(head, created) || c.body > 0 && size != c.body || mark && replayed != (kind == Replay) {
 			return fmt.Errorf("a request of kind %s was answered %q", kind, c.answer[:n])
 		}
@@ -112,7 +117,7 @@ func (c *conn) once(kind Kind, mark bool) error {
 
 // contentLength reads the length of a body.
 func contentLength(head []byte) (int, error) {
-	at := indexFold(head, length)
+	at := bytes.Index(head, length)
 	if at < 0 {
 		return 0, fmt.Errorf("no Content-Length in %q", head)
 	}
@@ -125,20 +130,4 @@ func contentLength(head []byte) (int, error) {
 		n = 10*n + int(digit-'0')
 	}
 	return n, nil
-}
-
-func containsFold(b, lower []byte) bool { return indexFold(b, lower) >= 0 }
-
-// indexFold is bytes.Index of lower in b, whose letters may be capital ones.
-func indexFold(b, lower []byte) int {
-	for i := 0; i+len(lower) <= len(b); i++ {
-		j := 0
-		for j < len(lower) && (b[i+j] == lower[j] || 'A' <= b[i+j] && b[i+j] <= 'Z' && b[i+j]|0x20 == lower[j]) {
-			j++
-		}
-		if j == len(lower) {
-			return i
-		}
-	}
-	return -1
 }

@@ -62,8 +62,8 @@ func smoke(t *testing.T, suites string) {
 		}
 		for _, r := range s.Rows {
 			switch {
-			case r.PerSecond <= 0:
-				t.Errorf("%s: %s reached %v requests per second", name, r.Variant, r.PerSecond)
+			case r.PerSecond <= 0, r.P50 <= 0, r.P50 > r.P99:
+				t.Errorf("%s: %s reached %v requests per second, in %v and %v µs", name, r.Variant, r.PerSecond, r.P50, r.P99)
 			case name == "redis" && r.Variant == "nethttp+redis" && (r.Ratios["raw2"].PerSecond <= 0 || r.Ratios["nethttp"].PerSecond <= 0):
 				t.Errorf("%+v is not compared with its floors", r)
 			case name == "keys" && r.Variant == "nethttp+postgres" && r.Values["log_bytes_per_key"] < 100, name == "cost" && r.Variant == "nethttp+redis" && r.Values["commands"] < 1:

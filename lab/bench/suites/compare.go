@@ -157,14 +157,7 @@ func (p *place) rounds(all []started, at situation) ([]report.Row, error) {
 	var rows []report.Row
 	for _, v := range all {
 		list := samples[v.Name]
-		row := report.Row{
-			Variant: v.Name, Kind: string(at.kind), Connections: at.connections,
-			PerSecond: median(list, func(s sample) float64 { return s.perSecond }),
-			ServerCPU: median(list, func(s sample) float64 { return s.server }),
-			StoreCPU:  median(list, func(s sample) float64 { return s.store }),
-			P50:       median(list, func(s sample) float64 { return s.p50 }),
-			P99:       median(list, func(s sample) float64 { return s.p99 }),
-		}
+		row := rowOf(v, at.kind, at.connections, list)
 		if at.delayed {
 			row.RoundTrip = max(at.roundTrip, loopback).String()
 		}
@@ -181,6 +174,25 @@ func (p *place) rounds(all []started, at situation) ([]report.Row, error) {
 	return rows, nil
 }
 
+// rowOf returns the medians of samples.
+func rowOf(v started, kind load.Kind, connections int, list []sample) report.Row {
+	median := func(of func(sample) float64) float64 {
+		values := make([]float64, len(list))
+		for i, s := range list {
+			values[i] = of(s)
+		}
+		return quantile(values, .5)
+	}
+	return report.Row{
+		Variant: v.Name, Kind: string(kind), Connections: connections,
+		PerSecond: median(func(s sample) float64 { return s.perSecond }),
+		ServerCPU: median(func(s sample) float64 { return s.server }),
+		StoreCPU:  median(func(s sample) float64 { return s.store }),
+		P50:       median(func(s sample) float64 { return s.p50 }),
+		P99:       median(func(s sample) float64 { return s.p99 }),
+	}
+}
+
 // ratio compares two variants round by round.
 func ratio(list, base []sample) report.Ratio {
 	rates, cpus := make([]float64, len(list)), make([]float64, len(list))
@@ -195,15 +207,21 @@ func ratio(list, base []sample) report.Ratio {
 
 // measure loads one variant.
 func (p *place) measure(v started, at situation) (sample, error) {
-	o := load.Order{
-		Addr: v.server.addr, Connections: at.connections, Kind: at.kind, Marked: v.Marked, Program: at.program,
-		Warmup: p.options.warmup, Duration: max(p.options.time, 20*at.roundTrip),
-	}
-	var server, store servers.Usage
+	o := load.Order{Connections: at.connections, Kind: at.kind, Program: at.program, Warmup: p.options.warmup, Duration: max(p.options.time, 20*at.roundTrip)}
 	if at.long {
 		o.Warmup = 10 * o.Duration
 	}
-	r, err := load.Run(p.host.ctx, o, func() { server, store = v.server.usage(p.host), p.storeUsage(v) })
+	return p.take(v, o, func() {})
+}
+
+// take loads one variant with an order, and calls begin right before the measurement.
+func (p *place) take(v started, o load.Order, begin func()) (sample, error) {
+	var server, store servers.Usage
+	o.Addr, o.Marked = v.server.addr, v.Marked
+	r, err := load.Run(p.host.ctx, o, func() {
+		begin()
+		server, store = v.server.usage(p.host), p.storeUsage(v)
+	})
 	if err != nil {
 		return sample{}, err
 	}
@@ -220,14 +238,6 @@ func (p *place) storeUsage(v started) servers.Usage {
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
-func median(list []sample, of func(sample) float64) float64 {
-	values := make([]float64, len(list))
-	for i, s := range list {
-		values[i] = of(s)
-	}
-	return quantile(values, .5)
-}
 
 // quantile interpolates between the values, which it sorts a copy of.
 func quantile(values []float64, share float64) float64 {

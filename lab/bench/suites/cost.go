@@ -5,7 +5,6 @@ import (
 
 	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
-	"github.com/reprise-go/reprise/servers"
 )
 
 // The suite cost sends a number of requests with responses of 1 KiB to each store: one
@@ -43,51 +42,35 @@ func (b *bench) costs(h *host, suite *report.Suite) error {
 
 // cost measures one kind of requests, several times.
 func (p *place) cost(v started, kind load.Kind, connections int, read meter) (report.Row, error) {
-	o := load.Order{Addr: v.server.addr, Connections: connections, Kind: kind, Marked: v.Marked, Program: costProgram, Warmup: p.options.warmup}
-	if o.Count = p.each; connections == 1 {
+	o := load.Order{Connections: connections, Kind: kind, Program: costProgram, Warmup: p.options.warmup, Count: p.each}
+	if connections == 1 {
 		o.Count = max(p.each/costAloneShare, 1)
 	}
-	row := report.Row{Variant: v.Name, Kind: string(kind), Connections: connections, Keys: o.Count, Values: map[string]float64{}}
 	var samples []sample
 	var cpus []float64
+	values := map[string]float64{}
 	for range costRepeats {
-		var server, store servers.Usage
 		var before counters
 		var failed error
-		r, err := load.Run(p.host.ctx, o, func() {
-			before, failed = read()
-			server, store = v.server.usage(p.host), p.storeUsage(v)
-		})
-		if err := errors.Join(err, failed); err != nil {
-			return row, err
-		}
-		requests := float64(r.Requests)
-		s := sample{
-			perSecond: r.PerSecond(), p50: micros(r.P50), p99: micros(r.P99),
-			server: micros(v.server.usage(p.host).Since(server)) / requests,
-			store:  micros(p.storeUsage(v).Since(store)) / requests,
+		s, err := p.take(v, o, func() { before, failed = read() })
+		after, last := read()
+		if err := errors.Join(err, failed, last); err != nil {
+			return report.Row{}, err
 		}
 		samples, cpus = append(samples, s), append(cpus, s.cpu())
-		after, err := read()
-		if err != nil {
-			return row, err
-		}
 		for _, name := range []string{"bytes", "commands", "log_bytes"} {
-			value, ok := after[name]
-			if !ok {
-				continue
+			if value, ok := after[name]; ok {
+				values[name] += (value - before[name]) / float64(o.Count) / costRepeats
 			}
-			row.Values[name] += (value - before[name]) / requests / costRepeats
 		}
 	}
-	for name, value := range row.Values {
-		row.Values[name] = quantile([]float64{value}, .5)
+	for name, value := range values {
+		values[name] = round3(value)
 	}
 	if middle := quantile(cpus, .5); middle > 0 {
-		row.Values["spread"] = round3((quantile(cpus, 1) - quantile(cpus, 0)) / middle)
+		values["spread"] = round3((quantile(cpus, 1) - quantile(cpus, 0)) / middle)
 	}
-	row.PerSecond = median(samples, func(s sample) float64 { return s.perSecond })
-	row.ServerCPU, row.StoreCPU = median(samples, func(s sample) float64 { return s.server }), median(samples, func(s sample) float64 { return s.store })
-	row.P50, row.P99 = median(samples, func(s sample) float64 { return s.p50 }), median(samples, func(s sample) float64 { return s.p99 })
+	row := rowOf(v, kind, connections, samples)
+	row.Keys, row.Values = o.Count, values
 	return row, nil
 }
