@@ -63,7 +63,7 @@ func (p *project) comment(line string) {
 }
 
 // name resolves pkg.Name.Member, of which two may be empty. A package of ours has to
-// declare the name, and some code of ours to have the member; of others, code has to use it.
+// declare the name, and code of ours to have the member; of others, code has to use it.
 func (p *project) name(pkg, name, member string, prefix bool) {
 	full := strings.Trim(pkg+"."+name+"."+member, ".")
 	exported, known := p.packages[pkg]

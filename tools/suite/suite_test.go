@@ -3,9 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -126,7 +126,7 @@ func TestFlakyPackagesAreRecordedAndBounded(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "flaky")
 	want := "p/a (TestIt)\np/b (none of its tests)\n"
 	for n, ok := range []bool{true, false} {
-		t.Run(fmt.Sprint(2+n), func(t *testing.T) {
+		t.Run(strconv.Itoa(2+n), func(t *testing.T) {
 			r, out := suite(t, files)
 			if err := r.record(list); err != nil {
 				t.Fatal(err)
