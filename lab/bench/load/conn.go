@@ -117,11 +117,10 @@ func (c *conn) once(kind Kind, mark bool) error {
 
 // contentLength reads the length of a body.
 func contentLength(head []byte) (int, error) {
-	at := bytes.Index(head, length)
-	if at < 0 {
+	_, value, found := bytes.Cut(head, length)
+	if !found {
 		return 0, fmt.Errorf("no Content-Length in %q", head)
 	}
-	value := head[at+len(length):]
 	n := 0
 	for _, digit := range value[:max(bytes.IndexByte(value, '\r'), 0)] {
 		if digit < '0' || digit > '9' {
