@@ -29,12 +29,13 @@ func TestManyRequestsLeakNoMemoryOrGoroutines(t *testing.T) {
 				t.Parallel()
 			}
 			s := manyServer(t, store)
-			before, sent := s.send(requests/5, until), s.sent.Load()
-			s.most = held{goroutines: before.goroutines + 5, heap: before.heap + 1<<20}
-			after := s.send(requests, until)
-			t.Logf("after %d requests: %v; after %d: %v; %d wrong answers", sent, before, s.sent.Load(), after, s.wrong.Load())
-			if s.wrong.Load() > 0 || !after.within(s.most) {
-				t.Error("want no wrong answer, and no more than before")
+			s.send(requests/5, until)
+			before, sent := s.idle(held{30, math.MaxInt}), s.sent.Load()
+			s.send(requests, until)
+			after := s.idle(held{before.goroutines + 5, before.heap + 1<<20})
+			t.Logf("after %d requests: %+v; after %d: %+v; %d wrong answers", sent, before, s.sent.Load(), after, s.wrong.Load())
+			if s.wrong.Load() > 0 {
+				t.Error("want no wrong answer")
 			}
 		})
 	}
@@ -46,7 +47,6 @@ type many struct {
 	t           *testing.T
 	client      *http.Client
 	run         string
-	most        held // its bound when it is idle
 	sent, wrong atomic.Int64
 }
 
@@ -62,33 +62,20 @@ func manyServer(t *testing.T, store string) *many {
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: patience}
 	t.Cleanup(client.CloseIdleConnections)
-	return &many{node: startNode(t, t.TempDir(), "many-"+store, nil, args), t: t, client: client, run: repriseclient.NewKey(), most: held{goroutines: 30, heap: math.MaxInt}}
+	return &many{node: startNode(t, t.TempDir(), "many-"+store, nil, args), t: t, client: client, run: repriseclient.NewKey()}
 }
 
 // held is the resources that a server holds; heap is in bytes.
 type held struct{ goroutines, heap int }
 
-func (h held) within(most held) bool {
-	return h.goroutines <= most.goroutines && h.heap <= most.heap
-}
-
-func (h held) String() string { return fmt.Sprintf("%d goroutines, %d KiB", h.goroutines, h.heap>>10) }
-
 // send sends requests until there were so many, every second one with the key of the one
-// before it, and returns the resources that the server holds after the connections were
-// closed and its heap was collected.
-func (s *many) send(requests int64, until time.Time) held {
-	s.t.Helper()
+// before it.
+func (s *many) send(requests int64, until time.Time) {
 	var clients sync.WaitGroup
 	for range 16 {
 		clients.Go(func() {
-			for time.Now().Before(until) {
-				i := s.sent.Add(1)
-				if i > requests {
-					s.sent.Add(-1)
-					return
-				}
-				if !s.keyed(i / 2) {
+			for time.Now().Before(until) && s.sent.Load() < requests {
+				if !s.keyed(s.sent.Add(1) / 2) {
 					s.wrong.Add(1)
 				}
 			}
@@ -96,27 +83,30 @@ func (s *many) send(requests int64, until time.Time) held {
 	}
 	clients.Wait()
 	s.client.CloseIdleConnections()
-	for deadline := time.Now().Add(10 * time.Second); ; sleepFor(100 * time.Millisecond) {
-		got := s.report()
-		if time.Now().After(deadline) || got.within(s.most) {
+}
+
+// idle returns the resources that the server holds after its heap was collected, as soon
+// as they are no more than most, and fails the test if they stay above.
+func (s *many) idle(most held) (got held) {
+	s.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; sleepFor(100 * time.Millisecond) {
+		s.tell("report", "now", 0)
+		select {
+		case line := <-s.at:
+			if _, err := fmt.Sscanf(line, "report %d %d", &got.goroutines, &got.heap); err != nil {
+				s.t.Fatalf("%s: %v", line, err)
+			}
+		case <-time.After(patience):
+			s.t.Fatal("no report")
+		}
+		switch {
+		case got.goroutines <= most.goroutines && got.heap <= most.heap:
+			return got
+		case time.Now().After(deadline):
+			s.t.Errorf("the server holds %+v, want at most %+v", got, most)
 			return got
 		}
 	}
-}
-
-// report asks the server for its resources.
-func (s *many) report() (got held) {
-	s.t.Helper()
-	s.tell("report", "now", 0)
-	select {
-	case line := <-s.at:
-		if _, err := fmt.Sscanf(line, "report %d %d", &got.goroutines, &got.heap); err != nil {
-			s.t.Fatalf("%s: %v", line, err)
-		}
-	case <-time.After(patience):
-		s.t.Fatal("no report")
-	}
-	return got
 }
 
 // keyed sends a request of the benchmark path, and reports whether the response was not a
