@@ -18,15 +18,33 @@ import (
 // pgFinding returns the finding of code; the zero one where there is none.
 func pgFinding(t *testing.T, st store.Checker, code string) store.Finding {
 	t.Helper()
+	list := pgCheck(t, st)
+	if i := slices.IndexFunc(list, func(f store.Finding) bool { return f.Code == code }); i >= 0 {
+		return list[i]
+	}
+	return store.Finding{}
+}
+
+// pgCheck returns the findings of a check, without the one that every test server has.
+func pgCheck(t *testing.T, st store.Checker) []store.Finding {
+	t.Helper()
 	ctx, cancel := pgCall(t)
 	defer cancel()
 	list, err := st.Check(ctx)
 	labtest.Must(t, err)
-	i := slices.IndexFunc(list, func(f store.Finding) bool { return f.Code == code })
-	if i < 0 {
-		return store.Finding{}
+	return slices.DeleteFunc(list, func(f store.Finding) bool { return f.Code == "fsync" })
+}
+
+// finds demands that a check of the fixture finds these codes, and no others.
+func (f *pgFixture) finds(t *testing.T, what string, want ...string) {
+	t.Helper()
+	var codes []string
+	for _, f := range pgCheck(t, f.Leased(t)) {
+		codes = append(codes, f.Code)
 	}
-	return list[i]
+	if !slices.Equal(codes, want) {
+		t.Errorf("check of %s finds %v, want %v", what, codes, want)
+	}
 }
 
 // TestPostgresCheckReportsOtherGrantees: rights of others on the records, such as those

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,13 +23,6 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 		f.partition(tb)
 		return f
 	}
-	t.Run("a life on each store", func(t *testing.T) {
-		t.Parallel()
-		f := partitioned(t, 8)
-		pgLeasedLife(t, f.Leased(t))
-		f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
-		pgTransactionalLife(t, f, f.Transactional(t))
-	})
 	t.Run("leased", func(t *testing.T) {
 		t.Parallel()
 		labtest.Breadth(t, "runs of a suite over a further deployment")
@@ -45,29 +37,22 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 		f.exec(t, grants)
 		r := labtest.Claimed(t, limited.Leased(t))
 		f.partition(t)
-		if codes := pgFindings(t, limited.Leased(t)); !slices.Equal(codes, []string{"schema"}) {
-			t.Errorf("check of the new table finds %v", codes)
-		}
+		limited.finds(t, "the new table", "schema")
 		f.exec(t, grants)
-		if codes := pgFindings(t, limited.Leased(t)); len(codes) != 0 {
-			t.Errorf("check finds %v", codes)
-		}
-		again := r
-		again.Owner = labtest.NewClaim().Owner
-		labtest.WantClaim(t, limited.Leased(t), again, store.InProgress)
+		limited.finds(t, "the new table with its privileges")
+		labtest.WantClaim(t, limited.Leased(t), labtest.Rival(r), store.InProgress)
 	})
-	t.Run("check, and every partition is used", func(t *testing.T) {
+	t.Run("check, a life on each store, and every partition is used", func(t *testing.T) {
 		t.Parallel()
-		f := partitioned(t, 4)
-		st := f.Leased(t)
-		if codes := pgFindings(t, st); len(codes) != 0 {
-			t.Errorf("check finds %v", codes)
-		}
+		f := partitioned(t, 8)
+		f.finds(t, "a table in partitions")
+		pgLeasedLife(t, f.Leased(t))
+		f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
+		pgTransactionalLife(t, f, f.Transactional(t))
 		for range 64 {
-			labtest.Claimed(t, st)
+			labtest.Claimed(t, f.Leased(t))
 		}
-		used := pgValue[int](t, f.Pool, "SELECT count(DISTINCT tableoid) FROM "+f.records())
-		if used != 4 {
+		if used := pgValue[int](t, f.Pool, "SELECT count(DISTINCT tableoid) FROM "+f.records()); used != 4 {
 			t.Errorf("64 records are in %d partitions, want 4", used)
 		}
 	})

@@ -38,9 +38,7 @@ func TestPostgresLeastPrivileges(t *testing.T) {
 	}
 	f.exec(t, grants)
 	labtest.Must(t, reprisepg.Migrate(t.Context(), limited.Pool, f.Config))
-	if codes := pgFindings(t, limited.Leased(t)); len(codes) != 0 {
-		t.Errorf("check with the privileges finds %v", codes)
-	}
+	limited.finds(t, "a role with the privileges")
 	pgLeasedLife(t, limited.Leased(t))
 	pgTransactionalLife(t, limited, limited.Transactional(t))
 	for _, forbidden := range []string{
@@ -80,25 +78,19 @@ func TestPostgresCheckFindings(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
 	f := pgSetup(t, server)
+	with := func(url string, option labtest.PoolOption) *pgFixture {
+		return pgOn(labtest.NewPool(t, url, option), f.Config)
+	}
+	f.finds(t, "a server in order")
 	for code, option := range map[string]labtest.PoolOption{
-		"":                   labtest.MaxConns(2),
 		"synchronous-commit": labtest.SessionParam("synchronous_commit", "off"),
 		"isolation":          labtest.SessionParam("default_transaction_isolation", "repeatable read"),
 		"read-only":          labtest.SessionParam("default_transaction_read_only", "on"),
 	} {
-		g := pgOn(labtest.NewPool(t, server.URL(), option), f.Config)
-		want := []string{code}
-		if code == "" {
-			want = nil
-		}
-		if codes := pgFindings(t, g.Leased(t)); !slices.Equal(codes, want) {
-			t.Errorf("check finds %v, want %v", codes, want)
-		}
+		with(server.URL(), option).finds(t, code, code)
 	}
 	f.exec(t, "ALTER TABLE "+f.records()+" SET UNLOGGED")
-	if codes := pgFindings(t, f.Leased(t)); !slices.Equal(codes, []string{"unlogged"}) {
-		t.Errorf("check of an unlogged table finds %v", codes)
-	}
+	f.finds(t, "an unlogged table", "unlogged")
 	f.exec(t, "ALTER TABLE "+f.records()+" SET LOGGED")
 
 	server.Set(t, "full_page_writes=off")
@@ -108,35 +100,11 @@ func TestPostgresCheckFindings(t *testing.T) {
 	if all, err := f.Leased(t).Check(t.Context()); err != nil || !slices.ContainsFunc(all, func(f store.Finding) bool { return f.Code == "fsync" }) {
 		t.Errorf("check of a server without fsync finds %v, %v", all, err)
 	}
-	fresh := pgOn(labtest.NewPool(t, server.URL()), f.Config)
-	if codes := pgFindings(t, fresh.Leased(t)); !slices.Equal(codes, []string{"full-page-writes", "notices"}) {
-		t.Errorf("check finds %v", codes)
+	with(server.URL(), labtest.MaxConns(2)).finds(t, "a server with a standby", "full-page-writes", "notices")
+	with(server.URL(), pgObserve).finds(t, "a pool that observes notices", "full-page-writes")
+	if got := pgFinding(t, with(standby.URL(), labtest.MaxConns(2)).Leased(t), "in-recovery"); got.Code == "" {
+		t.Error("check of a standby does not find it")
 	}
-	observed := pgOn(labtest.NewPool(t, server.URL(), pgObserve), f.Config)
-	if codes := pgFindings(t, observed.Leased(t)); slices.Contains(codes, "notices") {
-		t.Errorf("check of a pool that observes notices finds %v", codes)
-	}
-	reader := pgOn(labtest.NewPool(t, standby.URL()), f.Config)
-	if codes := pgFindings(t, reader.Leased(t)); !slices.Contains(codes, "in-recovery") {
-		t.Errorf("check of a standby finds %v", codes)
-	}
-}
-
-// pgFindings returns the codes of a check's findings, without the one that every test
-// server has.
-func pgFindings(t *testing.T, store store.Checker) []string {
-	t.Helper()
-	ctx, cancel := pgCall(t)
-	defer cancel()
-	findings, err := store.Check(ctx)
-	labtest.Must(t, err)
-	var codes []string
-	for _, f := range findings {
-		if f.Code != "fsync" {
-			codes = append(codes, f.Code)
-		}
-	}
-	return codes
 }
 
 // TestPostgresBehindPgBouncer: both stores work behind a pooler in transaction mode, over
@@ -149,9 +117,7 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		pooled := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(mode), labtest.MaxConns(20)), f.Config)
-		if codes := pgFindings(t, pooled.Leased(t)); len(codes) != 0 {
-			t.Errorf("%v: check finds %v", mode, codes)
-		}
+		pooled.finds(t, mode.String())
 		another := reprisepg.Config{Schema: f.Config.Schema, Table: strings.ReplaceAll(mode.String(), " ", "_")}
 		pgTogether(8, func(int) { labtest.Must(t, reprisepg.Migrate(t.Context(), pooled.Pool, another)) })
 		pgLeasedLife(t, pgOn(pooled.Pool, another).Leased(t))
@@ -164,9 +130,7 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 		f.exec(t, "TRUNCATE "+f.records())
 	}
 	caching := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeCacheStatement)), f.Config)
-	if codes := pgFindings(t, caching.Leased(t)); !slices.Equal(codes, []string{"statement-cache"}) {
-		t.Errorf("check of a pool that caches statements finds %v", codes)
-	}
+	caching.finds(t, "a pool that caches statements", "statement-cache")
 	st := caching.Leased(t) // it sends them unprepared where the pooler loses them, alone and in batches
 	pgLeasedLife(t, st)
 	for range 5 {
