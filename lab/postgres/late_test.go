@@ -31,38 +31,35 @@ func (f *pgFixture) pgWaitsFor(t *testing.T, holder pgx.Tx) bool {
 	return pgValue[bool](t, f.Pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))", holder.Conn().PgConn().PID())
 }
 
-// pgCalls are the calls of a store, each with its answer in a word.
-func pgCalls(st store.Store) map[string]func(ctx context.Context, r store.ClaimRequest) string {
-	word := func(err error, otherwise string) string {
-		switch {
-		case err == nil:
-			return otherwise
-		case errors.Is(err, store.ErrLeaseLost):
-			return "lost"
-		}
+// pgAnswer makes a call of a store, and returns its answer in a word.
+func pgAnswer(ctx context.Context, st store.Store, call string, r store.ClaimRequest) string {
+	var err error
+	answer := "done"
+	switch call {
+	case "renew":
+		var got []store.RenewStatus
+		got, err = st.Renew(ctx, []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+		answer = fmt.Sprint(got)
+	case "complete":
+		err = st.Complete(ctx, labtest.Completion(r, "answer"))
+	case "unknown":
+		err = st.Unknown(ctx, store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "why"})
+	case "release":
+		err = st.Release(ctx, r.ID, r.Owner)
+	case "rival claims":
+		return pgAnswer(ctx, st, "claim", labtest.Rival(r))
+	default:
+		var got store.ClaimResult
+		got, err = st.Claim(ctx, r)
+		answer = fmt.Sprint(got.Outcome, " ", got.Attempt)
+	}
+	switch {
+	case errors.Is(err, store.ErrLeaseLost):
+		return "lost"
+	case err != nil:
 		return err.Error()
 	}
-	claim := func(ctx context.Context, r store.ClaimRequest) string {
-		got, err := st.Claim(ctx, r)
-		return word(err, fmt.Sprint(got.Outcome, " ", got.Attempt))
-	}
-	return map[string]func(context.Context, store.ClaimRequest) string{
-		"renew": func(ctx context.Context, r store.ClaimRequest) string {
-			got, err := st.Renew(ctx, []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
-			return word(err, fmt.Sprint(got))
-		},
-		"complete": func(ctx context.Context, r store.ClaimRequest) string {
-			return word(st.Complete(ctx, labtest.Completion(r, "answer")), "done")
-		},
-		"unknown": func(ctx context.Context, r store.ClaimRequest) string {
-			return word(st.Unknown(ctx, store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "why"}), "done")
-		},
-		"release": func(ctx context.Context, r store.ClaimRequest) string {
-			return word(st.Release(ctx, r.ID, r.Owner), "done")
-		},
-		"claim":        claim,
-		"rival claims": func(ctx context.Context, r store.ClaimRequest) string { return claim(ctx, labtest.Rival(r)) },
-	}
+	return answer
 }
 
 // The ends of a record, and what a call that found it before its end has written, while
@@ -112,7 +109,7 @@ func TestPostgresSlowCommits(t *testing.T) {
 			f.exec(t, f.pgDamage(test.end), r.ID[:])
 			holder := f.pgHold(t, f.pgDamage(test.first), r.ID[:])
 			answer := make(chan string, 1)
-			go func() { answer <- pgCalls(st)[test.second](t.Context(), r) }()
+			go func() { answer <- pgAnswer(t.Context(), st, test.second, r) }()
 			labtest.Eventually(t, "the second call answers, or waits for the first", func() bool { return len(answer) > 0 || f.pgWaitsFor(t, holder) })
 			ctx, cancel := pgCall(t)
 			if n, err := st.Purge(ctx, 10); n != 0 || err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -32,7 +30,7 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 	const conns = 6
 	var (
 		primary   atomic.Int32
-		addresses = [2]string{pgAddress(t, standby.URL()), pgAddress(t, server.URL())}
+		addresses = [2]string{standby.Addr(), server.Addr()}
 	)
 	wherever := func(c *pgxpool.Config) {
 		c.ConnConfig.DialFunc = func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -98,14 +96,6 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 		}
 		labtest.WantClaim(t, on.st, labtest.Rival(replayed), store.Completed)
 	}
-}
-
-// pgAddress is the address of a server.
-func pgAddress(tb testing.TB, url string) string {
-	tb.Helper()
-	c, err := pgx.ParseConfig(url)
-	labtest.Must(tb, err)
-	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
 }
 
 // TestPostgresReplaysDuringAnOutageOfItsStandby: once a commit was not confirmed, a

@@ -13,29 +13,22 @@ import (
 	"github.com/reprise-go/reprise/servers"
 )
 
+// TestPostgresConformance: every other handle of a fixture is over database/sql, where
+// the others are over a pool of pgx: a case of two handles has one of each.
 func TestPostgresConformance(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		f := pgSetup(tb, server, labtest.MaxConns(4))
-		return pgBothRoads(tb, pgSuite(tb, f), func(tb testing.TB) store.Store { return f.leasedSQL(tb, server) })
-	})
-}
-
-// pgBothRoads opens every other handle of a fixture over database/sql, where its own are
-// over a pool of pgx: a case of two handles has one of each, and the name of a case draws
-// which is the first.
-func pgBothRoads(tb testing.TB, f storetest.Fixture, openSQL func(testing.TB) store.Store) storetest.Fixture {
-	tb.Helper()
-	open, handle := f.Open, labtest.Draw(tb)
-	f.Open = func(tb testing.TB) store.Store {
-		handle++
-		if handle%2 == 0 {
-			return openSQL(tb)
+		fixture, handle := pgSuite(tb, f), labtest.Draw(tb) // by the name of the case: which is the first
+		fixture.Open = func(tb testing.TB) store.Store {
+			if handle++; handle%2 == 0 {
+				return f.leasedSQL(tb, server)
+			}
+			return f.Leased(tb)
 		}
-		return open(tb)
-	}
-	return f
+		return fixture
+	})
 }
 
 // TestPostgresConformanceSerializable: a server whose default is not READ COMMITTED only
