@@ -9,9 +9,16 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
+
+// newTestTable returns the table of the defaults over db.
+func newTestTable(t *testing.T, db *sql.DB, logger *slog.Logger) *table {
+	t.Helper()
+	return newTable(wire.Database{SQL: db}, options{schema: "public", Options: sqlstore.Options{Table: "reprise_records", Logger: logger}})
+}
 
 // TestQueueFollowsThePool: those beyond the eighth, and beyond half of a small pool, of
 // which one may always be sent alone; none where the application wants that.

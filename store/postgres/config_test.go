@@ -21,7 +21,8 @@ func TestConfigDefaults(t *testing.T) {
 }
 
 // TestConfigAtItsBounds: the longest names, and the shortest and the longest transaction
-// are accepted, and the shortest pause of the purge.
+// are accepted, and the shortest pause of the purge. PostgreSQL cuts names of more than
+// 63 bytes, and two that were cut could be the same.
 func TestConfigAtItsBounds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{
@@ -29,8 +30,15 @@ func TestConfigAtItsBounds(t *testing.T) {
 		{TxTimeout: 24 * time.Hour, PurgeEvery: time.Second},
 		{PurgeEvery: -1},
 	} {
-		if _, err := c.options(); err != nil {
+		o, err := c.options()
+		if err != nil {
 			t.Errorf("%+v: %v", c, err)
+		}
+		names := newNames(o)
+		for _, name := range append(names.functions, names.migrations) {
+			if parts := strings.Split(strings.ReplaceAll(name, `"`, ""), "."); len(parts[len(parts)-1]) > 63 {
+				t.Errorf("%s is longer than 63 bytes", name)
+			}
 		}
 	}
 }

@@ -9,14 +9,25 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
 )
 
-// TestNewContactsNoServer: Open does, and fails where none answers.
+// TestNewContactsNoServer: nor does a listing with a cursor of another table. Other calls
+// do, and fail where none answers.
 func TestNewContactsNoServer(t *testing.T) {
 	t.Parallel()
 	away := &pgtest.Refusing{}
 	db := sql.OpenDB(away)
 	defer func() { _ = db.Close() }()
-	if _, err := NewSQL(db, Config{}); err != nil || len(away.Asked()) != 0 {
-		t.Errorf("NewSQL: %v, %d connections", err, len(away.Asked()))
+	s, err := NewSQL(db, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.List(t.Context(), store.Query{Limit: 1, After: "postgres-000000000000-00"}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("a cursor of another table: %v", err)
+	}
+	if n := len(away.Asked()); n != 0 {
+		t.Errorf("%d connections were asked for", n)
+	}
+	if _, err := s.Inspect(t.Context(), store.ID{1}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Inspect: %v", err)
 	}
 	if _, err := OpenSQL(t.Context(), db, Config{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("OpenSQL: %v", err)
@@ -31,7 +42,7 @@ func TestNewContactsNoServer(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := SchemaVersion(t.Context(), nil, Config{})
+	_, err = SchemaVersion(t.Context(), nil, Config{})
 	for what, err := range map[string]error{
 		"Migrate": Migrate(t.Context(), nil, Config{}), "MigrateSQL": MigrateSQL(t.Context(), nil, Config{}), "SchemaVersion": err,
 	} {
