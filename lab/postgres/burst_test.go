@@ -33,18 +33,14 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 		for name, want := range map[string]string{
 			"statement_timeout": want, "idle_in_transaction_session_timeout": want, "lock_timeout": own,
 		} {
-			var got string
-			labtest.Must(t, pgTx(t, st, r).QueryRow(t.Context(), "SHOW "+name).Scan(&got))
-			if got != want {
+			if got := pgValue[string](t, pgTx(t, st, r), "SHOW "+name); got != want {
 				t.Errorf("a session with %s has %s = %s in an attempt, want %s", own, name, got, want)
 			}
 		}
 		labtest.Must(t, labtest.Complete(t, st, r, "answer"))
 		for _, conn := range g.Pool.AcquireAllIdle(t.Context()) {
-			for name, want := range map[string]string{"statement_timeout": own, "idle_in_transaction_session_timeout": own} {
-				var got string
-				labtest.Must(t, conn.QueryRow(t.Context(), "SHOW "+name).Scan(&got))
-				if got != want {
+			for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
+				if got := pgValue[string](t, conn, "SHOW "+name); got != own {
 					t.Errorf("a session with %s has %s = %s after an attempt", own, name, got)
 				}
 			}

@@ -107,10 +107,8 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 	})
 	t.Run("and the record is not free", func(t *testing.T) {
 		r := c.begin(t, c.cut)
-		holder, err := c.Pool.Begin(t.Context())
-		labtest.Must(t, err)
 		c.proxy.On("COMMIT", servers.LoseRequest)
-		pgExec(t, holder, "SELECT 1 FROM "+c.records()+" WHERE id = $1 FOR UPDATE", r.ID[:])
+		holder := c.pgHold(t, "SELECT 1 FROM "+c.records()+" WHERE id = $1 FOR UPDATE", r.ID[:])
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		labtest.Want(t, "complete", c.cut.Complete(ctx, labtest.Completion(r, "answer")), store.ErrUnknown)

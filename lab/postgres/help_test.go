@@ -20,6 +20,8 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
+func TestMain(m *testing.M) { labtest.Main(m) }
+
 // pgFixture is a new schema with the tables that these tests need.
 type pgFixture struct{ *labtest.Postgres }
 

@@ -1,9 +1,0 @@
-package postgres
-
-import (
-	"testing"
-
-	"github.com/reprise-go/reprise/lab/internal/labtest"
-)
-
-func TestMain(m *testing.M) { labtest.Main(m) }
