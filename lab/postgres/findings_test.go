@@ -79,7 +79,8 @@ func TestPostgresCheckReportsOtherGrantees(t *testing.T) {
 }
 
 // TestPostgresCheckReportsAnUnpurgedTable: records that are due for more than a day are a
-// finding, and the store purges them. Live records and those that became due today are none.
+// finding, and the store purges them. Live records and those that became due today are
+// none.
 func TestPostgresCheckReportsAnUnpurgedTable(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3))

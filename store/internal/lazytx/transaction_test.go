@@ -255,9 +255,8 @@ func TestNestedAttemptHasItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := t.Context()
-	var begun []Session
-	for _, key := range []string{"outer", "inner"} {
+	begin := func(ctx context.Context, key string) (context.Context, Session) {
+		t.Helper()
 		got, err := engine.Begin(ctx, reprise.Operation{Scope: "tenant", Key: key})
 		if err != nil {
 			t.Fatal(err)
@@ -265,17 +264,20 @@ func TestNestedAttemptHasItsOwn(t *testing.T) {
 		if _, err := Begin(got.Attempt.Context(), "test"); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v, want no transaction", key, err)
 		}
-		var tx *Transaction
-		ctx, tx = all.Bind(got.Attempt.Context(), store.ID{}, store.Owner{})
-		s, err := Begin(ctx, "test")
-		if err != nil || slices.Contains(begun, s) {
-			t.Errorf("%s: %v, that of the other: %t", key, err, err == nil)
+		bound, tx := all.Bind(got.Attempt.Context(), store.ID{}, store.Owner{})
+		s, err := Begin(bound, "test")
+		if err != nil {
+			t.Fatal(err)
 		}
-		begun = append(begun, s)
-		defer func() {
+		t.Cleanup(func() {
 			tx.Close()
 			_ = tx.Rollback(context.WithoutCancel(t.Context()))
 			_ = got.Attempt.Release()
-		}()
+		})
+		return bound, s
+	}
+	ctx, outer := begin(t.Context(), "outer")
+	if _, inner := begin(ctx, "inner"); inner == outer {
+		t.Error("the inner attempt has the transaction of the outer one")
 	}
 }
