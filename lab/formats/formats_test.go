@@ -12,6 +12,7 @@ import (
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // vectors is the file beside the page.
@@ -37,13 +38,9 @@ type vectors struct {
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/reference/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	var v vectors
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, json.Unmarshal(text, &v))
 	if len(v.IDs) < 2 || len(v.Fingerprints) < 2 || len(v.DownstreamKeys) < 1 || len(v.Responses) < 2 {
 		t.Fatalf("the file lacks vectors: %+v", v)
 	}
@@ -57,21 +54,15 @@ func TestVectors(t *testing.T) {
 			want string
 		}{"DefaultFingerprint": {protocol.DefaultFingerprint, c.Default}, "CanonicalJSON": {protocol.CanonicalJSON, c.CanonicalJSON}} {
 			got, err := f.of(r, c.Key, []byte(c.Body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			same(t, name+" of "+c.Body, hex.EncodeToString(got[:]), f.want)
 		}
 	}
 	for _, c := range v.DownstreamKeys {
 		id, err := store.ParseID(c.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		sum, err := hex.DecodeString(c.Fingerprint)
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		record := store.Record{ID: id, Fingerprint: store.Fingerprint(sum)}
 		same(t, "downstream key "+c.Name, record.Key(c.Name), c.Key)
 	}
@@ -79,9 +70,7 @@ func TestVectors(t *testing.T) {
 		got, err := operate.Encode(protocol.Response{
 			Status: c.Status, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: c.ContentType}), Body: []byte(c.Body),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		same(t, "response "+c.Body, hex.EncodeToString(got), c.Hex)
 	}
 }
