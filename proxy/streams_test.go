@@ -49,9 +49,9 @@ func leaving(t *testing.T, requests *atomic.Int64, frame func(stream []byte) []b
 	return l
 }
 
-// A request is sent once, although GOAWAY lets a transport repeat it, and net/http repeats
-// one without a body after a reset: the proxy cannot know that the service, which may run
-// behind another proxy, has told the truth.
+// A request is sent once, although GOAWAY lets a transport repeat it, and net/http
+// repeats one without a body after a reset: the proxy cannot know that the service, which
+// may run behind another proxy, has told the truth.
 func TestFramesOfAServiceThatLeavesRepeatNoRequestWithAKey(t *testing.T) {
 	t.Parallel()
 	reset := func(code byte) func([]byte) []byte {

@@ -61,8 +61,8 @@ func connectCaller(name string, h2 bool, options ...connect.ClientOption) caller
 	}, repriseconnectclient.RefusalOf}
 }
 
-// Connect below whose client a transport keys and retries its calls: it sees only requests
-// and responses of HTTP.
+// The clients of Connect whose calls go through a transport below connect-go, which sees
+// only requests and responses of HTTP.
 var transported = []caller{
 	overTransport("Connect over HTTP 1.1 and a transport", false),
 	overTransport("Connect with JSON over HTTP 2 and a transport", true, connect.WithProtoJSON(), connect.WithSendGzip()),

@@ -21,8 +21,8 @@ import (
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
-// The span of each request has the outcome of its key, and a replay is linked to the trace
-// of the first run.
+// The span of each request has the outcome of its key, and a replay is linked to the
+// trace of the first run.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	exporter := tracetest.NewInMemoryExporter()

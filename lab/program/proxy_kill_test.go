@@ -25,8 +25,8 @@ var killable = map[string]func(testing.TB) (args, env []string, kill, restart fu
 	},
 }
 
-// The proxy, or its store, is killed while a request runs in the upstream. A retry does not
-// run it again, and gets the first response only if that was recorded after all.
+// The proxy, or its store, is killed while a request runs in the upstream. A retry does
+// not run it again, and gets the first response only if that was recorded after all.
 func TestProxyRunsAKeyOnceThroughKills(t *testing.T) {
 	t.Parallel()
 	for name, open := range killable {

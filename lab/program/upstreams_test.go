@@ -32,8 +32,8 @@ var languages = map[string]func(tb testing.TB, address, effects string) []string
 	"node": func(testing.TB, string, string) []string { return []string{"node", "testdata/upstreams/reads.js"} },
 }
 
-// startService starts the upstream of a language. Without its program the test is skipped,
-// unless REPRISE_TEST_REQUIRE has it.
+// startService starts the upstream of a language. Without its program the test is
+// skipped, unless REPRISE_TEST_REQUIRE has it.
 func startService(tb testing.TB, language string) *service {
 	tb.Helper()
 	address, effects := servers.FreeAddr(tb), filepath.Join(tb.TempDir(), "effects")
