@@ -43,8 +43,14 @@ type payloadLimit struct {
 
 func (c payloadLimit) test(t *testing.T, flavor *servers.Flavor) {
 	t.Helper()
-	pair := flavor.StartReplicated(t, 1, "maxmemory=100mb", "maxmemory-policy=noeviction", "appendonly=yes")
-	client := redis.NewClient(redisOnePool(&redis.Options{Addr: pair.Primary.Addr(), ContextTimeoutEnabled: true}))
+	settings := []string{"maxmemory=100mb", "maxmemory-policy=noeviction", "appendonly=yes"}
+	var addr string
+	if c.level == repriseredis.Async() {
+		addr = flavor.Start(t, settings...).Addr()
+	} else {
+		addr = flavor.StartReplicated(t, 1, settings...).Primary.Addr()
+	}
+	client := redis.NewClient(redisOnePool(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
 	t.Cleanup(func() { _ = client.Close() })
 	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: c.level})
 	fits, longer := labtest.NewClaim(), labtest.NewClaim()
