@@ -42,8 +42,8 @@ var dialect = sqlstore.Dialect{
 	Alone:     alone,
 	Missing:   is(1146),
 	Done:      is(1060, 1061, 1091), // the column or index exists, or is gone
-	DeleteDue: anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " JOIN {records} AS r ON r.id = due.id",
-	UpdateDue: anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
+	DeleteDue: anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " STRAIGHT_JOIN {records} AS r ON r.id = due.id",
+	UpdateDue: anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " STRAIGHT_JOIN {records} AS r ON r.id = due.id SET {set}",
 	DueBytes:  dueBytes,
 	Hasty:     "/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ",
 	Told:      "LAST_INSERT_ID",
@@ -94,7 +94,8 @@ const readOnly = "(CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF') OR CAST(@@innod
 const anyWhere = "/*M! SET STATEMENT sql_safe_updates = 0 FOR */ "
 
 // dueRows selects the rows of a purge. It skips rows that another transaction has locked,
-// which the next purge deletes.
+// which the next purge deletes. They are joined in this order, because the planner reads
+// all of a small table first, and waits for the locked rows.
 const dueRows = "(SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED) AS due"
 
 // dueBytes bounds the payloads of a purge's statement: a transaction of Group Replication
