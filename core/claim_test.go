@@ -274,3 +274,20 @@ func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// A store divides its room among scopes: each claim says which one it is of.
+func TestClaimSaysItsScope(t *testing.T) {
+	t.Parallel()
+	b := setup(t, reprise.Config{})
+	var scopes []uint64
+	b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		scopes = append(scopes, r.Scope)
+		return b.store.Store.Claim(ctx, r)
+	}
+	for _, of := range [][2]string{{"tenant", "a"}, {"tenant", "b"}, {"other", "a"}} {
+		release(t, b.claim(t, reprise.Operation{Scope: of[0], Key: of[1]}))
+	}
+	if scopes[0] == 0 || scopes[0] != scopes[1] || scopes[0] == scopes[2] {
+		t.Errorf("the scopes are %v, want two that are equal, and another one", scopes)
+	}
+}
