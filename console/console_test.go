@@ -549,7 +549,7 @@ func TestUnreachableStoreHidesNoOther(t *testing.T) {
 		status int
 		text   string
 	}{
-		"/":                   {200, "No stuck operation."},
+		"/":                   {200, "There is no record at all in this store"},
 		"/records?store=down": {502, "could not be read"},
 		"/records?store=up":   {200, "The end was reached"},
 		"/records/down/" + strings.Repeat("1", 64): {502, "could not be read"},

@@ -29,10 +29,16 @@ type homeView struct {
 type storeView struct {
 	Name     string
 	Problem  string // it could not be read
+	Notice   string // it could be read in part
 	Latency  time.Duration
 	Findings []store.Finding
 	Stuck    tally // of the records that may need a person
 	Others   tally
+}
+
+// Empty reports whether the store was read to its end and has no record at all.
+func (v storeView) Empty() bool {
+	return !v.Stuck.At.IsZero() && !v.Others.At.IsZero() && len(v.Stuck.Counts)+len(v.Others.Counts) == 0
 }
 
 // bar is a slot of the history, drawn.
@@ -53,7 +59,15 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 		view.Waiting += stats.Waiting
 	}
 	for i := range s.stores {
-		shown := s.look(r.Context(), i)
+		inspector, _ := store.As[store.Inspector](s.stores[i].Store)
+		for j := range s.surveys[i] {
+			s.surveys[i][j].start(inspector, s.needsHuman) //nolint:contextcheck // pages share the count
+		}
+	}
+	counted, cancel := context.WithTimeout(r.Context(), surveyWait)
+	defer cancel()
+	for i := range s.stores {
+		shown := s.look(r.Context(), counted, i)
 		view.Stuck += shown.Stuck.Stuck
 		view.Since = older(view.Since, shown.Stuck.Since)
 		view.Partial = view.Partial || shown.Stuck.At.IsZero()
@@ -68,8 +82,8 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, http.StatusOK, "home", page{Heading: "Overview", Live: true, View: view})
 }
 
-// look reads store i for the home page.
-func (s *site) look(ctx context.Context, i int) storeView {
+// look reads store i for the home page. It waits for the counts until counted ends.
+func (s *site) look(ctx, counted context.Context, i int) storeView {
 	ctx, cancel := context.WithTimeout(ctx, patience) // a store that hangs takes no time from the next
 	defer cancel()
 	st := s.stores[i]
@@ -82,20 +96,18 @@ func (s *site) look(ctx context.Context, i int) storeView {
 		_, view.Problem = storeFailure(err)
 		return view
 	}
-	stuck, others := &s.surveys[i][0], &s.surveys[i][1]
-	stuck.start(inspector, s.needsHuman)  //nolint:contextcheck // pages share the count
-	others.start(inspector, s.needsHuman) //nolint:contextcheck // the same
 	if checker, ok := store.As[store.Checker](st.Store); ok {
 		if view.Findings, err = checker.Check(ctx); err != nil {
 			_, view.Problem = storeFailure(err)
 		}
 	}
-	ctx, cancel = context.WithTimeout(ctx, surveyWait)
-	defer cancel()
-	if view.Stuck, err = stuck.result(ctx); err == nil {
-		view.Others, err = others.result(ctx)
+	if view.Stuck, err = s.surveys[i][0].result(counted); err == nil {
+		view.Others, err = s.surveys[i][1].result(counted)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errCut):
+		view.Notice = "The store has more records than can be counted in " + duration(surveyTime) + ": these numbers are those of the records that were read. reprise stuck reads them all."
+	case err != nil:
 		_, view.Problem = storeFailure(err)
 	}
 	return view

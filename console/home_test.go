@@ -57,6 +57,56 @@ func TestOverviewCountsTheRecordsOfAllProcesses(t *testing.T) {
 	})
 }
 
+// A count that fails, panics or is cut by its time is no "nothing is stuck"; the store
+// rests after it, and the pages go on. A resolution is followed by another count.
+func TestOverviewSaysNothingOfAStoreThatItDidNotRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		list func(ctx context.Context) error
+		want string
+	}{
+		"fails":  {func(context.Context) error { return store.ErrUnavailable }, `class="notice failed"`},
+		"panics": {func(context.Context) error { panic("a bug in a decorator") }, `class="notice failed"`},
+		"is cut": {func(context.Context) error { time.Sleep(3 * time.Minute); return nil }, "more records than can be counted in 2 min"}, //nolint:forbidigo // the clock of the bubble
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(b *bench) {
+				b.lapsed("stuck")
+				b.serve([]console.Store{{Name: "main", Store: listing{b.store, c.list}}}, look, console.Config{})
+				b.get("/")
+				time.Sleep(4 * time.Minute) //nolint:forbidigo // the clock of the bubble
+				got := b.get("/")
+				if !strings.Contains(got.text, c.want) || strings.Contains(got.text, "No stuck operation") || got.status != 200 {
+					b.Errorf("%d: %s", got.status, got.text)
+				}
+			})
+		})
+	}
+}
+
+func TestOverviewOfAnEmptyStoreIsNotGreen(t *testing.T) {
+	inTime(t, func(b *bench) {
+		got := b.get("/")
+		b.want("empty", got, 200, "There is no record at all in this store")
+		if strings.Contains(got.text, "No stuck operation") {
+			b.Errorf("nothing was looked at: %s", got.text)
+		}
+	})
+}
+
+// listing is a store whose listing does something first.
+type listing struct {
+	*memstore.Store
+
+	first func(context.Context) error
+}
+
+func (l listing) List(ctx context.Context, q store.Query) (store.Page, error) {
+	if err := l.first(ctx); err != nil {
+		return store.Page{}, err
+	}
+	return l.Store.List(ctx, q)
+}
+
 // hung is a store whose server does not answer.
 type hung struct{ *memstore.Store }
 

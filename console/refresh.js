@@ -1,7 +1,7 @@
 (() => {
 	"use strict";
 	const box = document.getElementById("refresh"), kept = "reprise-console-refresh";
-	let typed = false, ticks = 0;
+	let typed = false, busy = false, ticks = 0;
 	box.checked = sessionStorage.getItem(kept) !== "no";
 	box.closest("p").hidden = false;
 	document.addEventListener("input", e => {
@@ -9,9 +9,10 @@
 		else typed = true;
 	});
 	const inUse = () => !box.checked || typed || document.hidden || !getSelection().isCollapsed || document.querySelector("main :checked[type=checkbox]") ||
-		document.activeElement.matches("main :is(a, button, input, select, textarea, summary)");
+		document.activeElement.matches("main, main :is(a, button, input, select, textarea, summary)");
 	setInterval(async () => {
-		if (++ticks % 15 && !document.querySelector("main .counting") || inUse()) return;
+		if (++ticks % 15 && !document.querySelector("main .counting") || busy || inUse()) return;
+		busy = true;
 		try {
 			const got = await fetch(location.href, {redirect: "error"});
 			if (!got.ok) throw new Error(got.statusText);
@@ -19,6 +20,8 @@
 			if (!inUse()) document.querySelector("main").replaceWith(document.adoptNode(next));
 		} catch {
 			document.getElementById("read").classList.add("stale");
+		} finally {
+			busy = false;
 		}
 	}, 2000);
 })();

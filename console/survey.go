@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -26,10 +28,11 @@ type survey struct {
 
 	mu      sync.Mutex
 	done    chan struct{} // of the running count; nil: none runs
-	running tally
-	last    tally // zero: no count has ended
-	took    time.Duration
-	err     error // of the count that ended last
+	running tally         // likewise, or of one that failed
+	last    tally         // zero: no count has ended since the last resolution
+	stale   bool          // a record was resolved while the count ran
+	rests   time.Time     // until then no other count starts
+	err     error         // of the count that ended last
 }
 
 // tally is the result of a count, or the part of it that was read.
@@ -51,11 +54,14 @@ type count struct {
 	Since                                       time.Time // when the oldest stuck one was claimed
 }
 
-// start starts a count, if none runs and the last one is not too young.
+// errCut is the error of a count that ended with its time.
+var errCut = errors.New("console: the store was not read to its end in " + surveyTime.String())
+
+// start starts a count, unless one runs or the store has to rest.
 func (v *survey) start(in store.Inspector, needsHuman func(*store.Record) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.done == nil && (v.err != nil || time.Since(v.last.At) >= surveyRest*v.took) {
+	if v.done == nil && !time.Now().Before(v.rests) {
 		v.done, v.running = make(chan struct{}), tally{}
 		go v.count(in, needsHuman, time.Now())
 	}
@@ -81,11 +87,38 @@ func (v *survey) result(ctx context.Context) (t tally, err error) {
 	return t, v.err
 }
 
+// resolved makes the next page count again, because a record was resolved.
+func (v *survey) resolved() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.last, v.stale, v.rests = tally{}, v.done != nil, time.Time{}
+}
+
 func (v *survey) count(in store.Inspector, needsHuman func(*store.Record) bool, began time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), surveyTime)
 	defer cancel()
+	err := errors.New("console: the count panicked")
+	defer func() {
+		if reason := recover(); reason != nil { // as net/http does, which the pages share the process with
+			err = fmt.Errorf("%w: %v", err, reason)
+		}
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		switch v.err = err; {
+		case v.stale:
+		case err == nil:
+			v.running.At = time.Now()
+			v.last = v.running
+			fallthrough
+		default:
+			v.rests = time.Now().Add(surveyRest * time.Since(began))
+		}
+		v.stale = false
+		close(v.done)
+		v.done = nil
+	}()
 	seen := map[store.ID]bool{} // a listing may show a record twice
-	_, err := scan(ctx, in, store.Query{States: v.states, Limit: store.MaxPage}, surveyTime, func(page store.Page) int {
+	next, failed := scan(ctx, in, store.Query{States: v.states, Limit: store.MaxPage}, surveyTime, func(page store.Page) int {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		for i := range page.Records {
@@ -101,14 +134,9 @@ func (v *survey) count(in store.Inspector, needsHuman func(*store.Record) bool, 
 		v.running.Total = max(v.running.Total, page.Total)
 		return store.MaxPage
 	})
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.err = err; err == nil {
-		v.running.At = time.Now()
-		v.last, v.took = v.running, time.Since(began)
+	if err = failed; err == nil && next != "" || ctx.Err() != nil {
+		err = errCut
 	}
-	close(v.done)
-	v.done = nil
 }
 
 func (t *tally) add(r *store.Record, stuck bool) {
