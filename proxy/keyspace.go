@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
@@ -19,13 +20,9 @@ type KeySpace struct {
 
 // KeySpaces returns where the policies of c look for the keys of a client that sends r, of
 // which only the header and the certificate count. An operator finds a record by it,
-// without knowing which policy the request had. The error names the scopes that r has no
-// value for, if no policy can tell whose key it has.
-func (c Config) KeySpaces(r *http.Request) ([]KeySpace, error) {
-	var (
-		spaces []KeySpace
-		lacks  []error
-	)
+// without knowing which policy the request had. unknown has each policy for whose scope r
+// has no value, with the scope: a record of one of these is in none of the spaces.
+func (c Config) KeySpaces(r *http.Request) (spaces []KeySpace, unknown []string, err error) {
 	for i, p := range append([]Policy{c.Default}, c.Routes...) {
 		if p.Unkeyed {
 			continue
@@ -34,31 +31,24 @@ func (c Config) KeySpaces(r *http.Request) ([]KeySpace, error) {
 			p.Scope = c.Scope
 		}
 		if p.Scope.of == nil {
-			return nil, fmt.Errorf("proxy: policy %q: the scope is missing, %w", p.name(i), errNotation)
+			return nil, nil, fmt.Errorf("proxy: policy %q: the scope is missing, %w", p.name(i), errNotation)
 		}
 		scope, err := p.Scope.of(r)
 		switch {
 		case errors.Is(err, protocol.ErrUnscoped):
 			scope = operate.SharedScope
 		case err != nil:
-			lacks = append(lacks, fmt.Errorf("policy %q has the scope %s", p.name(i), p.Scope))
+			unknown = append(unknown, fmt.Sprintf("%s (scope %s)", p.name(i), p.Scope))
 			continue
 		}
-		known := false
-		for j := range spaces {
-			if known = spaces[j].Scope == scope && spaces[j].Endpoint == p.Endpoint; known {
-				spaces[j].Policies = append(spaces[j].Policies, p.name(i))
-				break
-			}
+		at := slices.IndexFunc(spaces, func(s KeySpace) bool { return s.Scope == scope && s.Endpoint == p.Endpoint })
+		if at < 0 {
+			at = len(spaces)
+			spaces = append(spaces, KeySpace{Scope: scope, Endpoint: p.Endpoint})
 		}
-		if !known {
-			spaces = append(spaces, KeySpace{scope, p.Endpoint, []string{p.name(i)}})
-		}
+		spaces[at].Policies = append(spaces[at].Policies, p.name(i))
 	}
-	if len(spaces) == 0 && len(lacks) > 0 {
-		return nil, fmt.Errorf("proxy: the client's scope is not known: %w", errors.Join(lacks...))
-	}
-	return spaces, nil
+	return spaces, unknown, nil
 }
 
 // name returns the name of policy i. Policy 0 is that of all other requests.

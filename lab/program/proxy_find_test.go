@@ -40,6 +40,15 @@ name = 'tokens'
 match = ['/tokens']
 scope = 'unverified-claim:sub'
 [[route]]
+name = 'numbers'
+match = ['/numbers']
+scope = 'unverified-claim:n'
+[[route]]
+name = 'open'
+match = ['/open']
+scope = 'unscoped'
+endpoint = 'open'
+[[route]]
 name = 'machines'
 match = ['/machines']
 scope = 'certificate'
@@ -49,7 +58,7 @@ scope = 'certificate'
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}}}
 	token := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"https://login.example","sub":"alice","n":17}`)) + ".c2ln"
 	ids := map[string]string{}
-	for _, path := range []string{"/pay", "/refunds", "/tokens", "/machines"} {
+	for _, path := range []string{"/pay", "/refunds", "/tokens", "/numbers", "/open", "/machines"} {
 		for _, body := range []string{"10", "20"} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL+path, strings.NewReader(body))
 			must(t, err)
@@ -84,14 +93,15 @@ scope = 'certificate'
 	}{
 		{"order-17", []string{"--field", "X-Tenant: acme"}, []string{"/pay", "/refunds"}},
 		{"acme\n\"order-17\"\n", []string{"--field", "x-tenant"}, []string{"/pay", "/refunds"}},
-		{"Bearer " + token + "\norder-17", []string{"--field", "Authorization"}, []string{"/tokens"}},
+		{"Bearer " + token + "\norder-17", []string{"--field", "Authorization"}, []string{"/tokens", "/numbers"}},
+		{"order-17", []string{"--claim", "iss=https://login.example", "--claim", "n:=17"}, []string{"/numbers"}},
 		{"order-17", []string{"--claim", "iss=https://login.example", "--claim", "sub=alice"}, []string{"/tokens"}},
 		{"order-17", []string{"--certificate", cert}, []string{"/machines"}},
 	} {
 		out, printed := find(0, c.stdin, append(store, c.args...)...), find(0, c.stdin, append(c.args, "--id-only")...)
 		for path, id := range ids {
 			for from, text := range map[string]string{"its records": out, "--id-only": printed} {
-				if want := strings.Contains(strings.Join(c.paths, " "), path); strings.Contains(text, id) != want {
+				if want := path == "/open" || strings.Contains(strings.Join(c.paths, " "), path); strings.Contains(text, id) != want {
 					t.Errorf("%v: %s have the ID %s of %s: %v, want %v\n%s", c.args, from, id, path, !want, want, text)
 				}
 			}
@@ -103,12 +113,15 @@ scope = 'certificate'
 		args  []string
 		want  string
 	}{
-		{1, "order-17", append(store, "--field", "X-Tenant: other"), "is --config the file that the proxy had, and is --prefix as in the service?"},
-		{2, "order-17", nil, `policy "machines" has the scope certificate`},
+		{0, "order-17", append(store, "--field", "X-Tenant: other"), "! not looked at, because the client's scope is not known there: tokens (scope unverified-claim:sub), "},
+		{1, "another", append(store, "--field", "X-Tenant: acme"), "is it one of the policies that were not looked at, is --config the file"},
+		{0, "order-17", []string{"--id-only", "--claim", "sub=alice"}, "the token of --claim has no issuer"},
+		{0, "order-17", append(store, "--json", "--field", "X-Tenant: acme"), "[\n  {"},
 		{2, "order-17", []string{"--field", "Authorization: Bearer x"}, "others can see a command line"},
-		{2, "order-17", []string{"--field", "X-Tenant"}, "standard input has 1 lines, want 2"},
+		{2, "order-17", []string{"--field", "X-Api-Key: x"}, "others can see a command line"},
+		{2, "order-17", []string{"--field", "X-Tenant"}, "standard input has too few lines: want 2"},
 		{2, "order-17", []string{"--claim", "sub"}, "--claim is not NAME=VALUE"},
-		{2, "order-17", []string{"--certificate", file}, "has no PEM block"},
+		{2, "order-17", []string{"--certificate", file}, "has no certificate in PEM"},
 		{2, "order-17", []string{"--scope", "acme"}, "[scope unscoped config]"},
 	} {
 		if out := find(c.code, c.stdin, c.args...); !strings.Contains(out, c.want) {

@@ -41,7 +41,9 @@ is a line before the key.
 
   reprise find --config proxy.toml --field 'X-Tenant: acme'
   reprise find --config proxy.toml --field Authorization
-  reprise find --config proxy.toml --claim iss=https://login.example --claim sub=17`,
+  reprise find --config proxy.toml --claim iss=https://login.example --claim sub=17
+
+The issuer (iss) of a token is a part of its scope.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -57,10 +59,9 @@ is a line before the key.
 			spaces, first := []proxy.KeySpace{{Scope: scope, Endpoint: endpoint}}, "are --scope and --endpoint those of the policy, and "
 			key, err := "", error(nil)
 			if client.file == "" {
-				key, err = c.secret(cmd.Context(), keyQuestion)
+				key, err = c.secret(cmd.Context(), keyQuestion, maxKey)
 			} else {
-				spaces, key, err = c.spaces(cmd.Context(), &client)
-				first = "is --config the file that the proxy had, and "
+				spaces, key, first, err = c.spaces(cmd.Context(), &client)
 			}
 			if err != nil {
 				return err
@@ -95,17 +96,23 @@ is a line before the key.
 
 const keyQuestion = "Idempotency-Key (not shown): "
 
-// secret asks for a line that is not shown.
-func (c *session) secret(ctx context.Context, question string) (string, error) {
-	text, err := c.prompt.Secret(ctx, question, maxKey)
+// secret asks for a line that is not shown, or reads up to limit bytes from standard
+// input.
+func (c *session) secret(ctx context.Context, question string, limit int) (string, error) {
+	text, err := c.prompt.Secret(ctx, question, limit)
 	switch {
 	case ctx.Err() != nil:
 		return "", &failure{code: ExitInterrupted}
 	case err != nil:
 		return "", usage("reading the key: %w", err)
+	case len(text) >= longestTyped && c.prompt.Terminal() != nil:
+		return "", usage("a terminal cuts a line after %d bytes: pipe it into the program", longestTyped)
 	}
 	return text, nil
 }
+
+// longestTyped is the length at which a terminal of Linux cuts a line.
+const longestTyped = 4095
 
 // place is the ID of a key where some policies look for it.
 type place struct {
@@ -128,13 +135,15 @@ func placesOf(spaces []proxy.KeySpace, key string) ([]place, error) {
 }
 
 func (c *session) printPlaces(places []place) {
-	for _, p := range places {
-		switch {
-		case c.json:
-			c.printJSON(p)
-		case len(places) == 1:
-			c.out.Line(p.ID)
-		default:
+	switch {
+	case c.json && len(places) == 1:
+		c.printJSON(places[0])
+	case c.json:
+		c.printJSON(places)
+	case len(places) == 1:
+		c.out.Line(places[0].ID)
+	default:
+		for _, p := range places {
 			c.out.Line(p.ID, " ", strings.Join(p.Policies, ", "))
 		}
 	}
@@ -143,8 +152,10 @@ func (c *session) printPlaces(places []place) {
 // showPlaces prints the records at these places, or fails if there is none. first is for
 // noRecord.
 func (c *session) showPlaces(ctx context.Context, st *connect.Store, places []place, first string, reveal bool) error {
-	var looked []string
-	found := 0
+	var (
+		looked []string
+		found  []store.Record
+	)
 	for _, p := range places {
 		switch r, err := st.Look.Inspect(ctx, p.id); {
 		case errors.Is(err, store.ErrNotFound):
@@ -152,14 +163,25 @@ func (c *session) showPlaces(ctx context.Context, st *connect.Store, places []pl
 		case err != nil:
 			return storeFailed(ctx, "reading the record "+p.id.Short(), err)
 		default:
-			if found++; found > 1 && !c.json {
-				c.out.Line()
-			}
-			c.printRecord(&r, nil, reveal)
+			found = append(found, r)
 		}
 	}
-	if found == 0 {
+	switch {
+	case len(found) == 0:
 		return noRecord(ctx, st, "with the ID "+strings.Join(looked, " or "), first)
+	case c.json && len(found) > 1:
+		list := make([]showJSON, len(found))
+		for i := range found {
+			list[i] = newShowJSON(&found[i], nil, reveal)
+		}
+		c.printJSON(list)
+		return nil
+	}
+	for i := range found {
+		if i > 0 {
+			c.out.Line()
+		}
+		c.printRecord(&found[i], nil, reveal)
 	}
 	return nil
 }

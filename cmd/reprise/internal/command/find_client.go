@@ -9,11 +9,15 @@ import (
 	"encoding/pem"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/reprise-go/reprise/proxy"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
 // findClient has the flags of find that describe the client of a proxy.
@@ -35,21 +39,51 @@ func (f *findClient) described() bool {
 }
 
 // spaces returns where the policies of the file look for the keys of a client, and asks
-// for the values that are missing, and for the key.
-func (c *session) spaces(ctx context.Context, f *findClient) (spaces []proxy.KeySpace, key string, err error) {
+// for the values that are missing, and for the key. It warns of policies that look
+// elsewhere. first is for noRecord.
+func (c *session) spaces(ctx context.Context, f *findClient) (spaces []proxy.KeySpace, key, first string, err error) {
 	config, err := proxy.Load(f.file)
 	if err != nil {
-		return nil, "", findings("%w", err)
+		return nil, "", "", findings("%w", err)
 	}
-	r := &http.Request{Header: http.Header{}}
-	var asked []string
+	r, asked, err := f.request()
+	if err != nil {
+		return nil, "", "", err
+	}
+	if key, err = c.askFor(ctx, r.Header, asked); err != nil {
+		return nil, "", "", err
+	}
+	spaces, unknown, err := config.KeySpaces(r)
+	switch {
+	case err != nil:
+		return nil, "", "", findings("%s: %w", f.file, err)
+	case len(spaces) == 0 && len(unknown) == 0:
+		return nil, "", "", findings("%s: no policy has keys", f.file)
+	case len(spaces) == 0:
+		return nil, "", "", usage("the scope of the client is not known; pass it by --field, --claim or --certificate: %s", strings.Join(unknown, ", "))
+	}
+	first = "is --config the file that the proxy had, are the values those that the client sent, and "
+	if len(f.claims) > 0 && !slices.ContainsFunc(f.claims, func(claim string) bool { return strings.HasPrefix(claim, "iss=") }) {
+		c.err.Line(ui.Paint(ui.Warn, "!"), " the token of --claim has no issuer, which is a part of the scope: pass --claim iss=… if the client's has one")
+	}
+	if len(unknown) > 0 {
+		c.err.Line(ui.Paint(ui.Warn, "!"), " not looked at, because the client's scope is not known there: ", strings.Join(unknown, ", "))
+		first = "is it one of the policies that were not looked at, " + first
+	}
+	return spaces, key, first, nil
+}
+
+// request returns a request with what the flags have, and the fields that lack a value.
+func (f *findClient) request() (r *http.Request, asked []string, err error) {
+	r = &http.Request{Header: http.Header{}}
 	for _, field := range f.fields {
 		name, value, complete := strings.Cut(field, ":")
+		name = strings.TrimSpace(name)
 		switch {
 		case !complete:
 			asked = append(asked, name)
-		case strings.EqualFold(name, "Authorization"):
-			return nil, "", usage("--field takes no value of Authorization: others can see a command line. Leave it out, and type it when asked, or pipe it into the program")
+		case secretName.MatchString(name):
+			return nil, nil, usage("--field takes no value of %s: others can see a command line. Leave it out, and type it when asked, or pipe it into the program", name)
 		default:
 			r.Header.Add(name, strings.TrimSpace(value))
 		}
@@ -57,47 +91,42 @@ func (c *session) spaces(ctx context.Context, f *findClient) (spaces []proxy.Key
 	if len(f.claims) > 0 {
 		token, err := tokenOf(f.claims)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		r.Header.Add("Authorization", "Bearer "+token)
 	}
 	if f.certificate != "" {
 		if r.TLS, err = presented(f.certificate); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
-	if key, err = c.askFor(ctx, r.Header, asked); err != nil {
-		return nil, "", err
-	}
-	if spaces, err = config.KeySpaces(r); err != nil {
-		return nil, "", usage("%w; pass it by --field, --claim or --certificate", err)
-	}
-	if len(spaces) == 0 {
-		return nil, "", findings("%s: no policy has keys", f.file)
-	}
-	return spaces, key, nil
+	return r, asked, nil
 }
+
+// secretName matches the names of fields that have credentials.
+var secretName = regexp.MustCompile("(?i)auth|cookie|key|token|secret|session")
 
 // askFor asks for the values of fields, and returns the key, for which it asks last. Where
 // standard input is not a terminal, each is a line of it.
 func (c *session) askFor(ctx context.Context, h http.Header, names []string) (key string, err error) {
+	const longest = 64 << 10 // of a field
 	if c.prompt.Terminal() != nil {
 		for _, name := range names {
-			value, err := c.secret(ctx, name+" (not shown): ")
+			value, err := c.secret(ctx, name+" (not shown): ", longest)
 			if err != nil {
 				return "", err
 			}
-			h.Add(name, value)
+			h.Add(name, strings.TrimSpace(value))
 		}
-		return c.secret(ctx, keyQuestion)
+		return c.secret(ctx, keyQuestion, maxKey)
 	}
-	text, err := c.secret(ctx, keyQuestion)
+	text, err := c.secret(ctx, keyQuestion, maxKey+len(names)*longest)
 	if err != nil {
 		return "", err
 	}
 	lines := strings.SplitN(text, "\n", len(names)+1)
 	if len(lines) <= len(names) {
-		return "", usage("standard input has %d lines, want %d: the values of --field, and the key", len(lines), len(names)+1)
+		return "", usage("standard input has too few lines: want %d, the values of --field and the key", len(names)+1)
 	}
 	for i, name := range names {
 		h.Add(name, strings.TrimSpace(lines[i]))
@@ -133,9 +162,12 @@ func presented(file string) (*tls.ConnectionState, error) {
 	if err != nil {
 		return nil, usage("--certificate: %w", err)
 	}
-	block, _ := pem.Decode(text)
+	block, rest := pem.Decode(text)
+	for block != nil && block.Type != "CERTIFICATE" {
+		block, rest = pem.Decode(rest)
+	}
 	if block == nil {
-		return nil, usage("--certificate: %s has no PEM block", file)
+		return nil, usage("--certificate: %s has no certificate in PEM", file)
 	}
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {

@@ -52,22 +52,25 @@ call with this name (AttemptView.Key), with which you can ask the called system.
 	return cmd
 }
 
-// printRecord prints a record, and the keys of its downstream calls with these names.
-func (c *session) printRecord(r *store.Record, downstream []string, reveal bool) {
-	a := answerOf(r)
+func newShowJSON(r *store.Record, downstream []string, reveal bool) showJSON {
 	keys := make(map[string]string, len(downstream))
 	for _, name := range downstream {
 		keys[name] = r.Key(name)
 	}
+	return showJSON{newRecordJSON(r), keys, newAnswerJSON(answerOf(r), reveal), nextFor(r)}
+}
+
+// printRecord prints a record, and the keys of its downstream calls with these names.
+func (c *session) printRecord(r *store.Record, downstream []string, reveal bool) {
 	if c.json {
-		c.printJSON(showJSON{newRecordJSON(r), keys, newAnswerJSON(a, reveal), nextFor(r)})
+		c.printJSON(newShowJSON(r, downstream, reveal))
 		return
 	}
 	c.printFacts(r)
 	for _, name := range downstream {
-		c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, "key of call"), " ", keys[name], " ", name)
+		c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, "key of call"), " ", r.Key(name), " ", name)
 	}
-	if a != nil {
+	if a := answerOf(r); a != nil {
 		c.out.Line()
 		c.out.Line(ui.Piece{Style: ui.Strong, Text: "Answer"})
 		c.printAnswer(a, reveal)
