@@ -34,6 +34,9 @@ func TestProgram(t *testing.T) {
 		if got := cmd.ProcessState.ExitCode(); got != code {
 			t.Errorf("%s: exit code %d, want %d: %v\n%s", args, got, code, err, out)
 		}
+		if strings.Contains(string(out), "secret") {
+			t.Errorf("%s: the password is shown\n%s", args, out)
+		}
 		for _, want := range wants {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("%s: want %q\n%s", args, want, out)
@@ -61,5 +64,9 @@ func TestProgram(t *testing.T) {
 	run(0, fmt.Sprintf("resolve %s --answer 201 --yes --fence %d --reason paid", r.ID.Short(), got.Fence), "The answer is kept")
 	run(0, "list --json", `"state": "completed"`, `"resolved": true`)
 	run(2, "list --schema x", "--schema is not for a store in etcd")
-	run(2, "list --store etcd://user:secret@/?x", "the URL of etcd is not")
+	for _, url := range []string{"etcd://user:secret@", "etcd://user:1/secret@host", "etcd://user:1#secret@host", "etcd://a,,b", "etcd://host/db"} {
+		run(2, "list --store "+url, "the URL of etcd is not")
+	}
+	run(2, "list --store etcd://user:secret@host?cacert=x", "none of cacert, cert and key of etcds://")
+	run(3, "list --timeout 1s --store etcd://svc-host:secret@127.0.0.1:1", "opening the store: ", "store unreachable")
 }

@@ -99,7 +99,7 @@ not answer or has no record at all, or the output could not be written; 130
 interrupted.
 
 The URL of the store comes from --store or from REPRISE_STORE, and the prefix of a
-service's records in Redis from --prefix or REPRISE_PREFIX. Use the variable for a
+service's records in Redis or etcd from --prefix or REPRISE_PREFIX. Use the variable for a
 URL with a password: other users can see a command line.`,
 		Version:       built().String(),
 		SilenceErrors: true,
@@ -160,6 +160,8 @@ func (c *session) withStore(run func(ctx context.Context, store *connect.Store, 
 		switch {
 		case c.settings.ServicePool && errors.Is(err, store.ErrInvalid): // the service could not start with it either
 			return unsafe("%w", err)
+		case errors.Is(err, store.ErrUnavailable):
+			return storeFailed(cmd.Context(), "opening the store", err)
 		case err != nil:
 			return usage("%w", err)
 		}
