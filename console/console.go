@@ -29,8 +29,8 @@
 // 5 s if the store hangs. It reads it again every 30 s while it refreshes. The overview
 // counts all records, in a goroutine that ends within two minutes: once at a time, which
 // all who look share, and for a tenth of the time. Until a count has ended, and after a
-// record was resolved, the numbers are "at least", and then those of the last one. Finding a record by the beginning
-// of its ID reads the whole store, for up to 20 s and once at a time.
+// record was resolved, the numbers are "at least". Finding a record by the beginning of
+// its ID reads the whole store, for up to 20 s and once at a time.
 package console
 
 import (

@@ -191,6 +191,8 @@ func TestCloseWakesWaiters(t *testing.T) {
 		for _, got := range s.want(t, reprise.Unavailable, 40) {
 			wantError(t, "a waiter", got.err, store.ErrClosed)
 		}
+		_, err := b.Begin(t.Context(), order("new"))
+		wantError(t, "a new operation", err, store.ErrClosed)
 		if n := claims.Load() - before; n > 0 {
 			t.Errorf("%d claims after Close", n)
 		}

@@ -25,8 +25,8 @@ type Options struct {
 	Engine reprise.Config
 
 	// AccessLog, if not nil, gets a line for each request. It has the path and neither the
-	// query nor a header field, so it has no key; the first 12 digits of the record's ID, and
-	// the code of a problem that the guard answered with.
+	// query nor a header field, so it has no key; the first 12 digits of the record's ID;
+	// and the code of a problem that the guard answered with.
 	AccessLog *slog.Logger
 }
 
@@ -114,7 +114,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if detail := rt.doubt(r, p); detail != "" {
 		h.meet(r.Context(), LimitNormalForm, resp)
-		refuse(resp, detail)
+		refuse(resp, detail) //nolint:contextcheck // the response has that of its request
 		return
 	}
 	if p.isKeyed(r) && r.ContentLength != 0 {

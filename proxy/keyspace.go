@@ -18,8 +18,8 @@ type KeySpace struct {
 	Policies []string // that look there, by their names
 }
 
-// KeySpaces returns where the policies of c look for the keys of a client that sends r, of
-// which only the header and the certificate count. An operator finds a record by it,
+// KeySpaces returns where the policies of c look for the keys of a client that sends r,
+// of which only the header and the certificate count. An operator finds a record by it,
 // without knowing which policy the request had. unknown has each policy for whose scope r
 // has no value, with the scope: a record of one of these is in none of the spaces.
 func (c Config) KeySpaces(r *http.Request) (spaces []KeySpace, unknown []string, err error) {

@@ -35,6 +35,32 @@ var raceCases = []testCase{
 				s.want("complete", winner.tryComplete("of the winner"), nil)
 			}
 		}),
+	function("race-repeat", nil, "Store, Repetition",
+		"An owner that repeats its claim before the first reply arrives is granted one attempt, and no other owner is granted any.",
+		func(s *scene) {
+			for i := range rounds {
+				var mu sync.Mutex
+				fences := map[uint64]bool{}
+				owner := s.caller(a.of(i))
+				together(racers, func(n int) {
+					c := *owner
+					if n%2 == 1 {
+						c.store = s.two
+					}
+					got, err := c.untilDefinite()
+					if err != nil || got.Outcome != store.Claimed {
+						s.Errorf("claim answered %v, %v to its owner", got.Outcome, err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					fences[got.Fence] = true
+				})
+				if len(fences) != 1 {
+					s.Fatalf("one owner was given the fences %v", fences)
+				}
+				s.must(b.of(i).claims(inProgress))
+			}
+		}),
 	function("race-late-completion", nil, "G3 fencing",
 		"When a late completion races a takeover, one of them wins and the other learns that it lost.",
 		func(s *scene) {

@@ -90,6 +90,26 @@ func TestRepliesOfATransactionalPolicy(t *testing.T) {
 			t.Errorf("%s: %q after %d rollbacks, want %q after %d", name, got, st.rolledBack, c.want, c.rolls)
 		}
 	}
+	// A call commits with its message, and an error is kept without its effects.
+	for _, c := range []struct {
+		end    error
+		result protocol.CallResult
+		rolls  int
+		want   bool
+	}{
+		{nil, protocol.CallResult{Type: "a.B"}, 0, false},
+		{nil, protocol.CallResult{Code: 9}, 1, false},
+		{store.ErrNotApplied, protocol.CallResult{Type: "a.B"}, 0, true},
+	} {
+		st := &transacting{Store: memstore.New(), end: c.end}
+		a := setupOver(t, st, protocol.Config{}).guard.AdmitCall(t.Context(), protocol.Call{
+			Procedure: "/a.B/C", Metadata: http.Header{"Idempotency-Key": {"k"}}, Message: func() ([]byte, error) { return nil, nil },
+		}, func() (string, error) { return "tenant", nil })
+		if reply := a.Exchange.FinishCall(c.result); reply.Replace != c.want || st.rolledBack != c.rolls {
+			t.Errorf("a call that ends with %d, %v: %+v after %d rollbacks, want %d", c.result.Code, c.end, reply, st.rolledBack, c.rolls)
+		}
+		a.Exchange.Close()
+	}
 	// Without a transaction, the client gets the handler's own response.
 	for _, c := range []protocol.Captured{{Status: 200, Cut: true}, {Status: 200, Oversize: true}} {
 		if reply := setup(t, protocol.Config{Limits: limits}).finish("k", c); reply.Replace {

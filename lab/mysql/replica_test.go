@@ -193,9 +193,9 @@ func asService(t *testing.T, raw string) string {
 	return strings.Replace(raw, "root@", "service:secret@", 1)
 }
 
-// TestKilledWaitForAReplica: while no replica answers, a claim waits. One whose session is
-// killed meanwhile is unknown; where only its statement is killed, the server acknowledges
-// it. Check finds a primary that would not wait for long.
+// TestKilledWaitForAReplica: while no replica answers, a claim waits. One whose session
+// is killed meanwhile is unknown; where only its statement is killed, the server
+// acknowledges it. Check finds a primary that would not wait for long.
 func TestKilledWaitForAReplica(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

@@ -19,8 +19,9 @@ import (
 // repeatable makes REPEATABLE READ the default of sessions, as servers do.
 const repeatable = "?tx_isolation='REPEATABLE-READ'"
 
-// TestPurgeNeitherWaitsNorHoldsUp: it skips a record that another transaction has locked,
-// in a table that the planner would rather read whole too, and claims go on while it runs.
+// TestPurgeNeitherWaitsNorHoldsUp: it skips a record that another transaction has
+// locked, in a table that the planner would rather read whole too, and claims go on while
+// it runs.
 func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
 	t.Parallel()
 	for _, ended := range []int{3, 500} {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -133,3 +134,43 @@ func TestPostgresLimitOfTheLook(t *testing.T) {
 		}
 	}
 }
+
+// TestPostgresBatchesWriteTheirArguments: a batch of claims and one of completions write
+// each value that they are given, and instants that count from the clock at which they
+// write. The purge has an hour more at a claim, and the replay ends before the record.
+func TestPostgresBatchesWriteTheirArguments(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	r := labtest.NewClaim()
+	const lease, retention, horizon, hour = 7_000_000, 3 * hours, 2 * hours, hours
+	f.pgUndone(t, func(tx pgx.Tx) {
+		written := func(values []any, instants map[string]int64, statement string, args ...any) {
+			t.Helper()
+			from := pgValue[int64](t, tx, "SELECT "+pgLate)
+			pgExec(t, tx, statement, args...)
+			to := pgValue[int64](t, tx, "SELECT "+pgLate)
+			rows, err := tx.Query(t.Context(), "SELECT label, description, retention, horizon, at_most_once, payload FROM "+f.records()+" WHERE id = $1", r.ID[:])
+			labtest.Must(t, err)
+			if got, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) ([]any, error) { return row.Values() }); err != nil || !reflect.DeepEqual(got, values) {
+				t.Errorf("%.80s wrote %v, %v, want %v", statement, got, err, values)
+			}
+			for column, after := range instants {
+				if at := pgValue[int64](t, tx, "SELECT "+column+" FROM "+f.records()+" WHERE id = $1", r.ID[:]); at < from+after || at > to+after {
+					t.Errorf("%.80s wrote %s %d µs after it began, want %d", statement, column, at-from, after)
+				}
+			}
+		}
+		written([]any{"label", "described", int64(retention), int64(horizon), int16(1), nil},
+			map[string]int64{"claimed_at": 0, "lease_until": lease, "valid_until": retention + horizon, "due_at": retention + horizon + hour},
+			"SELECT * FROM "+f.name("reprise_records_claims_v1")+"(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[$4::bigint], array[$5::bigint], "+
+				"array[$6::bigint], array[$7::text], array[$8::smallint], array[$9::text], false)",
+			r.ID[:], r.Owner[:], r.Fingerprint[:], int64(lease), int64(retention), int64(horizon), "label", int16(1), "described")
+		written([]any{"label", "described", int64(retention), int64(horizon), int16(1), []byte("x")},
+			map[string]int64{"lease_until": 0, "replay_until": retention, "valid_until": retention + horizon},
+			"SELECT * FROM "+f.name("reprise_records_completes_v1")+"(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[$4::bigint], array[$5::bigint])",
+			r.ID[:], r.Owner[:], []byte("x"), int64(retention), int64(horizon))
+	})
+}
+
+// hours is an hour, in microseconds.
+const hours = 3_600_000_000

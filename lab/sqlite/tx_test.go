@@ -250,3 +250,11 @@ func TestDriverPanicsLeaveNothing(t *testing.T) {
 		h.PanicsLeaveNothing(t, panicking)
 	})
 }
+
+// A commit or rollback by the handler is refused, and changes nothing.
+func TestHabitsDoNoHarm(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		d.handlers(t, 0, reprisesqlite.Config{}).HabitsDoNoHarm(t, reprisesqlite.ErrTxManaged)
+	})
+}

@@ -57,7 +57,8 @@ The issuer (iss) of a token is a part of its scope.`,
 				scope = operate.SharedScope
 			}
 			spaces, first := []proxy.KeySpace{{Scope: scope, Endpoint: endpoint}}, "are --scope and --endpoint those of the policy, and "
-			key, err := "", error(nil)
+			var key string
+			var err error
 			if client.file == "" {
 				key, err = c.secret(cmd.Context(), keyQuestion, maxKey)
 			} else {

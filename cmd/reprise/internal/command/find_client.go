@@ -106,8 +106,8 @@ func (f *findClient) request() (r *http.Request, asked []string, err error) {
 // secretName matches the names of fields that have credentials.
 var secretName = regexp.MustCompile("(?i)auth|cookie|key|token|secret|session")
 
-// askFor asks for the values of fields, and returns the key, for which it asks last. Where
-// standard input is not a terminal, each is a line of it.
+// askFor asks for the values of fields, and returns the key, for which it asks last.
+// Where standard input is not a terminal, each is a line of it.
 func (c *session) askFor(ctx context.Context, h http.Header, names []string) (key string, err error) {
 	const longest = 64 << 10 // of a field
 	if c.prompt.Terminal() != nil {

@@ -128,7 +128,7 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 		return unsafe("the metrics: %w", err)
 	}
 	defer func() { _ = unwatch() }()
-	unwatchStore, err := m.telemetry.WatchStore("proxy", records)
+	unwatchStore, err := m.telemetry.WatchStore("proxy", records) //nolint:contextcheck // it ends by unwatchStore
 	if err != nil {
 		return unsafe("the metrics: %w", err)
 	}

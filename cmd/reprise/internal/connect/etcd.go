@@ -72,8 +72,8 @@ func openEtcd(ctx context.Context, s *Settings) (*Store, error) {
 	return st, nil
 }
 
-// newEtcdClient returns a client. It stops waiting for the login when ctx ends; the client
-// itself ends with Close only.
+// newEtcdClient returns a client. It stops waiting for the login when ctx ends, but the
+// client itself only ends with Close.
 func newEtcdClient(ctx context.Context, c clientv3.Config) (*clientv3.Client, error) {
 	type made struct {
 		client *clientv3.Client

@@ -43,8 +43,8 @@ type Store struct {
 	certificates certificates
 }
 
-// Open returns the store of the settings. It does not contact the server, but to log in to
-// etcd. Its errors name the invalid setting, and contain no password.
+// Open returns the store of the settings. It does not contact the server, but to log in
+// to etcd. Its errors name the invalid setting, and contain no password.
 func Open(ctx context.Context, s *Settings) (*Store, error) {
 	silenceRedis()
 	switch kind, err := KindOf(s.URL); kind {
