@@ -53,7 +53,7 @@ func TestPostgresListsAlongThePrimaryKey(t *testing.T) {
 	defer conn.Release()
 	pgExec(t, conn, "SET plan_cache_mode = force_generic_plan; PREPARE list AS "+text, pgx.QueryExecModeSimpleProtocol)
 	plans := []string{pgValue[string](t, conn, "EXPLAIN (FORMAT JSON) EXECUTE list ('', 100)", pgx.QueryExecModeSimpleProtocol)}
-	for _, after := range [][]byte{{}, stuck.ID[:]} {
+	for _, after := range [][]byte{{}, {0x80}} { // behind an ID near the end few rows are left, and a bitmap is cheaper
 		plans = append(plans, pgValue[string](t, f.Pool, "EXPLAIN (FORMAT JSON) "+text, pgx.QueryExecModeSimpleProtocol, after, 100))
 	}
 	for _, plan := range plans {
