@@ -1,7 +1,9 @@
 package command
 
 import (
+	"context"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,8 +12,12 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 )
 
-// completed is how many records a completion looks for, in one page.
-const completed = 1000
+// A completion ends with so many names, or after a time: a page of a store that has the
+// keys of others may be empty.
+const (
+	completed     = 1000
+	completedTime = 5 * time.Second
+)
 
 // completing returns a completion for a shell from the records of the store. name returns
 // what may stand on the command line for a record, and a tab and a description if it has
@@ -28,13 +34,21 @@ func (c *session) completing(query func(typed string) store.Query, name func(typ
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		defer st.Close()
-		page, _ := st.Look.List(cmd.Context(), q)
+		ctx, cancel := context.WithTimeout(cmd.Context(), completedTime)
+		defer cancel()
 		known := map[string]bool{"": true}
-		for i := range page.Records {
-			if n := name(typed, &page.Records[i]); !known[n] {
-				known[n] = true
-				names = append(names, n)
+		for more := true; more && len(names) < completed; more = q.After != "" {
+			page, err := st.Look.List(ctx, q)
+			if err != nil {
+				break
 			}
+			for i := range page.Records {
+				if n := name(typed, &page.Records[i]); !known[n] {
+					known[n] = true
+					names = append(names, n)
+				}
+			}
+			q.After = page.Next
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
