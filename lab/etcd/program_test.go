@@ -14,7 +14,8 @@ import (
 )
 
 // The program opens etcd, as it does the other stores: the server is examined, a stuck
-// record is found by its key and resolved, and a mistaken prefix is no "nothing is stuck".
+// record is found by its key and resolved, and a mistaken prefix is no "nothing is
+// stuck".
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "reprise")
