@@ -70,7 +70,7 @@ func proxied(store string) Variant {
 		Args: "proxy --listen 127.0.0.1:0 --upstream http://{upstream} --unscoped --store ",
 	}
 	if store == "redis" {
-		v.Store, store = store, "redis://{redis}"
+		v.Store, store = store, "redis://{redis} --prefix bench:"
 	}
 	v.Args += store
 	return v
