@@ -176,8 +176,7 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 		bodyTimeout: time.Duration(c.BodyTimeout), writeTimeout: time.Duration(c.WriteTimeout), perByte: time.Second / time.Duration(c.MinRate),
 	}
 	names := map[string]bool{}
-	add := func(p Policy, i int) (*policy, error) {
-		p.Name = p.name(i)
+	for i, p := range c.Policies() {
 		if names[p.Name] {
 			return nil, fmt.Errorf("proxy: two policies have the name %q", p.Name)
 		}
@@ -187,22 +186,16 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 			return nil, fmt.Errorf("proxy: policy %q: %w", p.Name, err)
 		}
 		rt.methods = append(rt.methods, made.methods...)
-		return made, nil
-	}
-	if rt.otherwise, err = add(c.Default, 0); err != nil {
-		return nil, err
-	}
-	for i := range c.Routes {
-		made, err := add(c.Routes[i], i+1)
-		if err != nil {
-			return nil, err
+		if i == 0 {
+			rt.otherwise = made
+			continue
 		}
-		if len(c.Routes[i].Match) == 0 {
-			return nil, fmt.Errorf("proxy: policy %q: match is empty; use [default] for the requests that no route matches", made.name)
+		if len(p.Match) == 0 {
+			return nil, fmt.Errorf("proxy: policy %q: match is empty; use [default] for the requests that no route matches", p.Name)
 		}
-		for _, pattern := range c.Routes[i].Match {
+		for _, pattern := range p.Match {
 			if err := register(rt.mux, pattern, made); err != nil {
-				return nil, fmt.Errorf("proxy: policy %q: %w", made.name, err)
+				return nil, fmt.Errorf("proxy: policy %q: %w", p.Name, err)
 			}
 		}
 	}
@@ -234,9 +227,6 @@ func newPolicy(engine *reprise.Engine, c *Config, p *Policy, seal protocol.Seali
 			return nil, errors.New("unkeyed and other settings are set; an unkeyed policy has only a name and patterns")
 		}
 		return &policy{Handler: newForward(c, transport, "", log), name: p.Name}, nil
-	}
-	if p.Scope.of == nil {
-		p.Scope = c.Scope
 	}
 	if p.Scope.of == nil {
 		return nil, fmt.Errorf("the scope is missing, %w", errNotation)

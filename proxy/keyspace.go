@@ -23,22 +23,19 @@ type KeySpace struct {
 // without knowing which policy the request had. unknown has each policy for whose scope r
 // has no value, with the scope: a record of one of these is in none of the spaces.
 func (c Config) KeySpaces(r *http.Request) (spaces []KeySpace, unknown []string, err error) {
-	for i, p := range append([]Policy{c.Default}, c.Routes...) {
+	for _, p := range c.Policies() {
 		if p.Unkeyed {
 			continue
 		}
 		if p.Scope.of == nil {
-			p.Scope = c.Scope
-		}
-		if p.Scope.of == nil {
-			return nil, nil, fmt.Errorf("proxy: policy %q: the scope is missing, %w", p.name(i), errNotation)
+			return nil, nil, fmt.Errorf("proxy: policy %q: the scope is missing, %w", p.Name, errNotation)
 		}
 		scope, err := p.Scope.of(r)
 		switch {
 		case errors.Is(err, protocol.ErrUnscoped):
 			scope = operate.SharedScope
 		case err != nil:
-			unknown = append(unknown, fmt.Sprintf("%s (scope %s)", p.name(i), p.Scope))
+			unknown = append(unknown, fmt.Sprintf("%s (scope %s)", p.Name, p.Scope))
 			continue
 		}
 		at := slices.IndexFunc(spaces, func(s KeySpace) bool { return s.Scope == scope && s.Endpoint == p.Endpoint })
@@ -46,18 +43,7 @@ func (c Config) KeySpaces(r *http.Request) (spaces []KeySpace, unknown []string,
 			at = len(spaces)
 			spaces = append(spaces, KeySpace{Scope: scope, Endpoint: p.Endpoint})
 		}
-		spaces[at].Policies = append(spaces[at].Policies, p.name(i))
+		spaces[at].Policies = append(spaces[at].Policies, p.Name)
 	}
 	return spaces, unknown, nil
-}
-
-// name returns the name of policy i. Policy 0 is that of all other requests.
-func (p *Policy) name(i int) string {
-	switch {
-	case p.Name != "":
-		return p.Name
-	case i == 0:
-		return "default"
-	}
-	return fmt.Sprintf("route-%d", i)
 }

@@ -72,6 +72,25 @@ type Policy struct {
 	UpstreamAware bool `toml:"upstream_aware"`
 }
 
+// Policies returns the default policy and those of the routes, in their order, with the
+// names and scopes that they have by default.
+func (c Config) Policies() []Policy {
+	list := append([]Policy{c.Default}, c.Routes...)
+	for i := range list {
+		switch p := &list[i]; {
+		case p.Name != "":
+		case i == 0:
+			p.Name = "default"
+		default:
+			p.Name = fmt.Sprintf("route-%d", i)
+		}
+		if !list[i].Unkeyed && list[i].Scope.of == nil {
+			list[i].Scope = c.Scope
+		}
+	}
+	return list
+}
+
 // presets are the values of Policy.Preset.
 var presets = map[string]reprise.Preset{"": reprise.AtMostOnce, "at-most-once": reprise.AtMostOnce, "recoverable": reprise.Recoverable}
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -86,7 +85,7 @@ func (f *policyFlags) load() (proxy.Config, error) {
 // warnings returns what other layers have to do for a configuration to be safe.
 func warnings(config proxy.Config, verifiesCertificates bool) (texts []string) {
 	scoped := func(is func(proxy.Scope) bool) bool {
-		return is(config.Scope) || is(config.Default.Scope) || slices.ContainsFunc(config.Routes, func(p proxy.Policy) bool { return is(p.Scope) })
+		return slices.ContainsFunc(config.Policies(), func(p proxy.Policy) bool { return is(p.Scope) })
 	}
 	if scoped(proxy.Scope.Unverified) {
 		texts = append(texts, "the proxy does not verify tokens: a layer in front of it must, or a client can claim the scope of another")
@@ -126,8 +125,8 @@ func (c *session) proxyCheck() *cobra.Command {
 				return nil
 			}
 			c.out.Line(ui.Paint(ui.Good, "✓"), " ", args[0], " is valid")
-			for i, p := range append([]proxy.Policy{config.Default}, config.Routes...) {
-				c.out.Line("  ", describePolicy(i, p, config.Scope))
+			for i, p := range config.Policies() {
+				c.out.Line("  ", describePolicy(i, p))
 			}
 			for _, text := range warnings(config, true) {
 				c.err.Line(ui.Paint(ui.Warn, "!"), " ", text)
@@ -138,23 +137,17 @@ func (c *session) proxyCheck() *cobra.Command {
 }
 
 // describePolicy describes policy i in a line. Policy 0 is for all other requests.
-func describePolicy(i int, p proxy.Policy, scope proxy.Scope) string {
-	name, match := "default", "all other requests"
+func describePolicy(i int, p proxy.Policy) string {
+	match := "all other requests"
 	if i > 0 {
-		name, match = "route-"+strconv.Itoa(i), strings.Join(p.Match, ", ")
-	}
-	if p.Name != "" {
-		name = p.Name
+		match = strings.Join(p.Match, ", ")
 	}
 	if p.Unkeyed {
-		return fmt.Sprintf("%s: %s, unkeyed", name, match)
-	}
-	if p.Scope.String() != "" {
-		scope = p.Scope
+		return fmt.Sprintf("%s: %s, unkeyed", p.Name, match)
 	}
 	key := "key optional"
 	if p.Required {
 		key = "key required"
 	}
-	return fmt.Sprintf("%s: %s, %s, %s", name, match, scope, key)
+	return fmt.Sprintf("%s: %s, %s, %s", p.Name, match, p.Scope, key)
 }
