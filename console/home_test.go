@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,27 @@ func (l listing) List(ctx context.Context, q store.Query) (store.Page, error) {
 		return store.Page{}, err
 	}
 	return l.Store.List(ctx, q)
+}
+
+// A count of a large store is old for a while. Whoever resolves a record does not find it
+// among the stuck ones afterwards.
+func TestOverviewCountsAgainAfterAResolution(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id, fence := b.lapsed("stuck")
+		slowly := listing{b.store, func(context.Context) error { time.Sleep(time.Minute); return nil }} //nolint:forbidigo // the clock of the bubble
+		b.serve([]console.Store{{Name: "main", Store: slowly}}, func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }, console.Config{})
+		b.get("/")
+		time.Sleep(2 * time.Minute) //nolint:forbidigo // the clock of the bubble
+		b.want("counted", b.get("/"), 200, "<strong>1</strong> stuck", id.Short())
+		if got := b.post(recordPage(id), answerForm(id, fence)); got.status >= 400 {
+			b.Fatalf("%d: %s", got.status, got.text)
+		}
+		if got := b.get("/"); strings.Contains(got.text, id.Short()) || strings.Contains(got.text, "</strong> stuck") {
+			b.Errorf("it is stuck still: %s", got.text)
+		}
+		time.Sleep(2 * time.Minute) //nolint:forbidigo // the clock of the bubble
+		b.want("counted again", b.get("/"), 200, "No stuck operation")
+	})
 }
 
 // hung is a store whose server does not answer.
