@@ -33,10 +33,10 @@ import (
 // description, the end of its lease, an instant until which it is valid, an attempt
 // number, a fence, the instant of its claim, and, once completed, the instant of its
 // completion and a payload. An attempt whose outcome is unknown also leaves a reason. A
-// record is live while it is in progress and its lease runs. It is seen while it is valid
-// or live. A record that is neither is unseen to every operation, whether or not it was
-// purged: a claim does not find it, and its former owner can neither complete, renew nor
-// release it.
+// record is live while it is in progress and its lease runs, and seen while it is valid
+// or live. To every operation, one that is not seen does not exist, purged or not. The
+// owner holds a record that is seen and in progress, even if its lease has run out, until
+// another takes it over or Unknown ends the attempt.
 //
 // A lease is a field of the record, not the lifetime of the key: the record of a lapsed
 // attempt stays visible. Nor is the payload as old as the key: it is replayed for the
@@ -125,42 +125,34 @@ type Store interface {
 	Claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 
 	// Renew extends the leases of a batch of attempts, each to its request's Lease from now.
-	// It returns one status per request, in order. A record is renewed while it is seen, in
-	// progress and its owner's, even if its lease has run out, unless it was taken over.
-	// Validity does not change. Entries are independent of each other: only a failure of the
+	// It returns one status per request, in order. A record is renewed while its owner holds
+	// it; its validity does not change. Entries are independent of each other: one that
+	// fails is RenewBusy, and an unreadable record may be RenewLost. Only a failure of the
 	// whole batch is an error, and then any part of it may have been renewed. An empty batch
-	// is a no-op. RenewLost and RenewCompleted are statuses, not errors. Where another call
-	// is writing the record, the status is RenewBusy, which does not tell the state of the
-	// record.
+	// is a no-op.
 	Renew(ctx context.Context, rs []RenewRequest) ([]RenewStatus, error)
 
 	// Complete ends the attempt of r.Owner and keeps r.Payload, for exactly r.Retention from
-	// now. The record is valid for exactly r.Horizon longer. It succeeds while the record is
-	// seen, in progress and r.Owner's, even if its lease has run out, unless it was taken
-	// over. When r.Owner completed it before, it succeeds again and keeps the payload of the
-	// first call. Otherwise it returns ErrLeaseLost and changes no record. A completed
-	// record never changes its owner or payload.
-	//
-	// After any other error it may have been completed.
+	// now. The record is valid for exactly r.Horizon longer. It succeeds while r.Owner holds
+	// the record, and when r.Owner completed it before: then the payload of the first call
+	// stays. Otherwise it returns ErrLeaseLost and changes no record.
 	Complete(ctx context.Context, r CompleteRequest) error
 
-	// Release deletes the record that owner claimed, so that the next claim finds a free ID.
-	// It also returns nil when this owner has no claim to release: no record, a completed
-	// one, or another owner's. It does not return nil while the server still executes a
-	// claim of this owner, whose caller gave up: it waits for that claim, or fails.
+	// Release deletes the record that owner holds, so that the next claim finds a free ID.
+	// It also returns nil when owner holds none. It does not return nil while the server
+	// still executes a claim of this owner, whose caller gave up: it waits for that claim,
+	// or fails.
 	Release(ctx context.Context, id ID, owner Owner) error
 
 	// Unknown ends the attempt of r.Owner, about whose effects nothing is known, and keeps
-	// r.Reason for operators. The record stays in progress: its lease ends now, its policy
-	// is AtMostOnce from now on, and it is valid for its Retention and Horizon from now. A
-	// claim of any owner, r.Owner included, then answers Lapsed (or Mismatch), Renew answers
-	// RenewLost, Complete returns ErrLeaseLost, and Release returns nil without an effect.
-	// An [Inspector] shows the record in StateUnknown, and resolves it as one that lapsed.
+	// r.Reason for operators. The record stays in progress, but no owner holds it: its lease
+	// ends now, its policy is AtMostOnce from now on, and it is valid for its Retention and
+	// Horizon from now. An [Inspector] shows it in StateUnknown, and resolves it as one that
+	// lapsed.
 	//
-	// It succeeds while the record is seen, in progress and r.Owner's, even if its lease has
-	// run out, unless it was taken over. When r.Owner called it before, it succeeds again
-	// and keeps the reason of the first call. Otherwise it returns ErrLeaseLost and changes
-	// no record.
+	// It succeeds while r.Owner holds the record, and when r.Owner called it before: then
+	// the reason of the first call stays. Otherwise it returns ErrLeaseLost and changes no
+	// record.
 	Unknown(ctx context.Context, r UnknownRequest) error
 }
 
@@ -231,7 +223,7 @@ const (
 	Renewed        RenewStatus = iota + 1 // the lease runs again from now
 	RenewBusy                             // not known to be renewed, nor to have ended: another call is writing the record, or the renewal failed; ask again
 	RenewCompleted                        // this owner completed the record
-	RenewLost                             // the record is not this owner's any more
+	RenewLost                             // this owner does not hold the record
 )
 
 // String returns the status as it appears in logs.
