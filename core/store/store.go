@@ -103,25 +103,20 @@ type Store interface {
 	//	live and r.Owner's                                     → Claimed again: the lease starts anew, same attempt and fence
 	//	live                                                   → InProgress, Remaining of the lease
 	//	its owner said Unknown, with any Takeover              → Lapsed, to r.Owner too
-	//	lapsed and r.Owner's, with any Takeover                → Claimed, Remaining ≤ 0: the engine renews before it runs
+	//	lapsed and r.Owner's, with any Takeover                → Claimed again, as it is: the engine renews it before it runs
 	//	lapsed, and its own policy is AtMostOnce               → Lapsed
 	//	lapsed, r.Takeover false or attempt ≥ r.MaxAttempts > 0 → Lapsed
 	//	lapsed                                                 → Claimed (a takeover): attempt + 1, a higher fence
 	//
-	// A granted claim sets the lease to r.Lease from now, the policy to r.Policy, the
-	// description to r.Description, and the validity to the policy's Retention and
-	// Horizon from now; for the caller's own lapsed record it may leave all four as they
-	// are. Fences of one ID grow strictly while the store keeps its record, and do not
-	// fall when it is claimed anew. A claim ignores a record that is gone by the time it
-	// writes.
+	// A granted claim, but for that of a lapsed record of r.Owner, sets the lease to r.Lease
+	// from now, the policy to r.Policy, the description to r.Description, and the validity
+	// to the policy's Retention and Horizon from now. Fences of one ID grow strictly while
+	// the store keeps its record, and do not fall when it is claimed anew.
 	//
 	// While another call is writing a lapsed record, a claim may answer InProgress: it
 	// cannot know the result of that call without waiting for it.
 	//
-	// Claim fails with ErrFull when the store has no room for a new record, with
-	// ErrNotReplicated when the claim was written but too few replicas confirmed it, and
-	// with the sentinels of the interface comment. After an error the engine repeats the
-	// claim with the same owner, or calls Release.
+	// After an error the engine repeats the claim with the same owner, or calls Release.
 	Claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 
 	// Renew extends the leases of a batch of attempts, each to its request's Lease from now.
@@ -169,7 +164,7 @@ type ClaimRequest struct {
 	MaxAttempts int           // takeovers stop at this attempt number; 0 is unlimited
 
 	// Waiting says that the caller waits for the attempt that it may find in progress: a
-	// store that is a Waiter must signal when that attempt ends.
+	// Waiter then signals when that attempt ends.
 	Waiting bool
 }
 
@@ -193,9 +188,8 @@ func (p *Policy) Remembered() time.Duration { return p.Retention + p.Horizon }
 type ClaimResult struct {
 	Outcome Outcome
 
-	// Attempt and Fence belong to Claimed. The attempt number starts at 1 and grows with
-	// every takeover. The fence grows with every attempt on an ID: a resource that
-	// remembers the highest fence it saw can refuse a stale owner.
+	// Attempt and Fence belong to Claimed. A resource that remembers the highest fence that
+	// it saw can refuse a stale owner.
 	Attempt int
 	Fence   uint64
 
