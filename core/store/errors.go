@@ -6,8 +6,8 @@ import (
 	"github.com/reprise-go/reprise/core/internal/bounds"
 )
 
-// The failures of a [Store], for [errors.Is]. Returned errors wrap exactly one of them
-// and never contain a key. After a definite failure no record was written.
+// The failures of a [Store], for [errors.Is]. After a definite failure no record was
+// written.
 var (
 	// ErrLeaseLost is definite: the caller is no longer the owner. It is also the cause
 	// with which a handler's context is cancelled when its lease is lost.
@@ -22,7 +22,7 @@ var (
 	ErrBusy = errors.New("reprise: store busy")
 
 	// ErrUnknown says that the operation may have been executed, or may still be. Repeat
-	// it with the same owner. Every failure that a store cannot classify is ErrUnknown.
+	// it with the same owner.
 	ErrUnknown = errors.New("reprise: outcome of the store operation unknown")
 
 	// ErrNotApplied is definite: the transaction of a handler was rolled back, and its
@@ -37,7 +37,7 @@ var (
 	// state, misses a field, or has a value of another type.
 	ErrCorrupt = errors.New("reprise: record unreadable")
 
-	// ErrFull is definite: the store is full. It evicts no record that is live or valid.
+	// ErrFull is definite: the store has no room. It evicts no record that is live or valid.
 	ErrFull = errors.New("reprise: store full")
 
 	// ErrMisconfigured says that the server, or the client that was passed to the store,
@@ -45,7 +45,7 @@ var (
 	ErrMisconfigured = errors.New("reprise: misconfigured")
 
 	// ErrInvalid is definite: an argument or a field of a configuration is outside its
-	// documented range. No record was read.
+	// documented range.
 	ErrInvalid = bounds.ErrInvalid
 
 	// ErrClosed is definite: the engine or the store is closed.

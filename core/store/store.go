@@ -24,8 +24,8 @@ import (
 //
 // The store's clock decides, and only durations cross this interface. A deadline has
 // passed at the instant that the clock reads it. Durations are between [MinDuration] and
-// [MaxDuration]; a request outside its documented ranges is refused with an error that
-// wraps [ErrInvalid], before anything is read or written (see the Validate methods).
+// [MaxDuration]. A request outside its documented ranges is [ErrInvalid], before anything
+// is read or written (see the Validate methods).
 //
 // # Records
 //
@@ -55,11 +55,10 @@ import (
 // Outcomes are values, errors are failures. A nil error is a definite result. Every other
 // error wraps exactly one of the sentinels of this package. An error that the
 // implementation cannot classify, such as a network error after the request may have
-// left, is [ErrUnknown]; so is a context that ended while the call was on its way. A
-// record with an unknown version or state, a missing field or an undecodable form is
-// [ErrCorrupt], found before any write: it is never executed as new, never served in
-// part, and never reported as a raw driver error. No error contains a payload, an owner
-// or anything that was not hashed.
+// left, is [ErrUnknown]; so is a context that ended while the call was on its way. A call
+// with an ended context returns at once. An unreadable record is [ErrCorrupt], found
+// before any write: it is never executed as new or served in part. No error contains a
+// payload, an owner or anything that was not hashed.
 //
 // # Decorators
 //
