@@ -47,8 +47,9 @@ import (
 // # Repetition
 //
 // A reply may be lost and the call repeated, by the engine or by a client library on its
-// own. Repeating a call with the same [Owner] gives the result of the first call, and
-// writes again: newer servers acknowledge replication only for commands that propagated.
+// own. Repeating a call with the same [Owner] gives the result of the first call. A store
+// that waits for replicas writes again: newer servers acknowledge replication only for
+// commands that propagated.
 //
 // # Errors
 //
@@ -74,23 +75,21 @@ import (
 //
 // # How to implement a Store
 //
-//  1. Choose the layout of a record, with a version in its first byte or column. Keep it
-//     in one place that one write replaces as a whole, so that no failure leaves half of
-//     it.
+//  1. Choose the layout of a record, with a version, in one place that one write replaces
+//     as a whole, so that no failure leaves half of it.
 //  2. Use the clock of the server that keeps the records. Read it at the instant of the
 //     decision, not at the start of a transaction or of a wait.
-//  3. Write Claim as one atomic step that decides in the order of its comment: the
-//     fingerprint before the progress, the caller's own claim before that of others.
+//  3. Write Claim as one atomic step that decides in the order of its comment.
 //  4. Write Complete, Release and Unknown as compare-and-set on owner and state. Never
-//     create a record in them. Say that a record has ended only while no other call can
-//     write it: one that found it before its end may commit after it.
+//     create a record in them. Answer that a record is not seen only while no other call
+//     can write it: one that still saw it may commit later.
 //  5. Write Renew for a batch. A locked record must not delay the renewal of the others.
-//  6. Map every failure of the driver to a sentinel, and every doubtful one to
-//     ErrUnknown.
-//  7. Add the abilities that the server makes cheap: [Waiter], [Inspector], [Purger],
-//     [Maintainer], [Checker].
+//  6. Map every failure of the driver to a sentinel.
+//  7. Add [Purger] and [Maintainer], unless what has ended is deleted without them, and
+//     the abilities that the server makes cheap: [Waiter], [Inspector], [Checker].
 //  8. Run the suite: storetest.Run, in the package
-//     github.com/reprise-go/reprise/conformance/storetest.
+//     github.com/reprise-go/reprise/conformance/storetest. The folder examples/sqlstore
+//     of the repository has a short store that passes it.
 type Store interface {
 	// Claim makes r.Owner the owner of r.ID, or says why not. It never waits for another
 	// owner. It decides, in this order:
