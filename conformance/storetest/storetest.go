@@ -1,4 +1,4 @@
-// Package storetest is the suite for every [reprise.Store].
+// Package storetest is the suite for every [store.Store].
 //
 // A test of a store has a few lines:
 //
@@ -6,7 +6,7 @@
 //		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 //			server := startServer(tb) // or a shared one, with a key prefix or schema for this fixture alone
 //			return storetest.Fixture{
-//				Open:    func(tb testing.TB) reprise.Store { return mystore.New(server.Dial(tb)) },
+//				Open:    func(tb testing.TB) store.Store { return mystore.New(server.Dial(tb)) },
 //				Advance: conformance.Sleep,
 //			}
 //		})
