@@ -29,15 +29,20 @@ func (c *Capture) HoldBack() bool {
 
 // Write takes the next part of a body that is being sent. It never fails.
 func (c *Capture) Write(p []byte) (int, error) {
+	take(c, p)
+	return len(p), nil
+}
+
+// take is Write, also for strings.
+func take[T []byte | string](c *Capture, p T) {
 	c.size += int64(len(p))
 	if c.over() {
 		c.overflow()
-		c.x.spoolMore(p)
+		c.x.spoolMore([]byte(p))
 	} else {
 		s := c.x.scratch
 		s.response = append(c.x.guard.room(s.response, len(p)), p...)
 	}
-	return len(p), nil
 }
 
 // overflow moves the captured bytes out of memory, once.
@@ -108,6 +113,9 @@ func (c *Capture) Bytes() []byte { return c.x.scratch.response }
 // Oversize reports whether the body is already too long to be kept. Then it is useless to
 // read on for a client that has left.
 func (c *Capture) Oversize() bool { return c.over() && c.x.spool == nil }
+
+// fits reports whether n more bytes of the body leave it in memory.
+func (c *Capture) fits(n int) bool { return c.size+int64(n) <= c.limit() }
 
 // over reports whether the body is too long for memory.
 func (c *Capture) over() bool { return c.size > c.limit() }

@@ -176,7 +176,7 @@ func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 			if got == nil {
 				got = header{}
 			}
-			Response{Status: 200, Header: Header{fields: changes}}.Write(got, new(held))
+			Response{Status: 200, Header: Header{fields: changes}}.Write(got, new(holding))
 			delete(got, "Content-Length")
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("replayed over %v: %v, want %v", c.replayedOver, got, c.want)
@@ -200,17 +200,17 @@ func TestR17TrailersAreAnnounced(t *testing.T) {
 	}
 }
 
-// held is a wire that sends its header with the first byte, or at its end, as Gin's does.
-type held struct{ header, sent map[string][]string }
+// holding is a wire that sends its header with the first byte, or at its end, as Gin's does.
+type holding struct{ header, sent map[string][]string }
 
-func (w *held) WriteHeader(int) {}
+func (w *holding) WriteHeader(int) {}
 
-func (w *held) Write(p []byte) (int, error) {
+func (w *holding) Write(p []byte) (int, error) {
 	w.end()
 	return len(p), nil
 }
 
-func (w *held) end() {
+func (w *holding) end() {
 	if w.sent == nil {
 		w.sent = maps.Clone(w.header)
 	}
@@ -223,9 +223,9 @@ func TestR17TrailersAreNoFieldsOfAHeaderThatIsHeld(t *testing.T) {
 	for _, v := range []version{http10, http11} {
 		for _, status := range []int{204, 304} {
 			header := map[string][]string{"Trailer": {"X-Sum"}}
-			wire := &held{header: header}
+			wire := &holding{header: header}
 			x := &Exchange{guard: new(Guard), scratch: new(scratch), version: v}
-			rec := &Recorder{x: x, header: header, wire: wire}
+			rec := &Recorder{x: x, header: header, wire: wire, body: x.Capture(-1)}
 			rec.WriteHeader(status)
 			header["X-Sum"], header["Trailer:X-Other"] = []string{"1"}, []string{"2"}
 			rec.send(Field{}, nil, nil)

@@ -39,20 +39,29 @@ type Recorder struct {
 	sniff  func([]byte) string
 
 	mu       sync.Mutex
+	state    recording
+	body     *Capture
 	status   int   // 0: the handler has not written its header
 	declared int64 // the Content-Length that the handler set; negative: none
-	written  int64 // how much body the handler wrote
-	refused  int64 // how much of it is beyond declared
-	typed    bool  // the header is as if it had left: its media type is no longer guessed
-	live     bool  // the header has left, and the body follows as it is written
-	oversize bool
-	taken    bool // the handler took the connection
-	cut      bool // the adapter says that the response was cut short
-	reported error
-	left     bool // its client left a body that is too long to be kept
-	failed   int  // Writes that said so to the handler
-	finished bool
+	written  int64 // how much body the handler wrote, with what was beyond declared
+
+	cut      bool  // the adapter says that the response was cut short
+	reported error // the first error that stands beside the response
+	left     bool  // its client left a body that is too long to be kept
+	failed   int   // Writes that said so to the handler
 }
+
+// recording is the state of a Recorder.
+type recording uint8
+
+// The states, in the order in which a response passes them; it may leave out some.
+const (
+	open  recording = iota // the handler has not written its header
+	held                   // status and header are the handler's, and wait with the body
+	live                   // they have left, and the body follows as it is written
+	taken                  // the handler took the connection
+	ended                  // the response was answered, or abandoned
+)
 
 var (
 	errEnded  = errors.New("reprise: response written after the request was answered")
@@ -65,7 +74,7 @@ var (
 // that all layers share. sniff returns the media type of a body whose handler did not set
 // one, as the framework would guess it; nil guesses none.
 func (r *Recorder) Start(x *Exchange, header map[string][]string, wire Wire, sniff func([]byte) string) {
-	r.x, r.header, r.wire, r.sniff = x, header, wire, sniff
+	r.x, r.header, r.wire, r.sniff, r.body = x, header, wire, sniff, x.Capture(-1)
 	s := x.scratch
 	s.outer = appendMap(s.outer[:0], header)
 	s.places = appendPlaces(s.places[:0], header, s.outer)
@@ -81,7 +90,7 @@ func (r *Recorder) WriteHeader(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.finished, r.taken, r.status != 0:
+	case r.state != open:
 	case status >= 100 && status < 200 && status != 101:
 		r.wire.WriteHeader(status)
 	default:
@@ -107,12 +116,12 @@ func (r *Recorder) ReadFrom(src io.Reader) (int64, error) {
 func write[T []byte | string](r *Recorder, p T) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.finished:
+	switch r.state {
+	case ended:
 		return 0, errEnded
-	case r.taken:
+	case taken:
 		return 0, errTaken
-	case r.status == 0:
+	case open:
 		r.commit(200)
 	}
 	if len(p) > 0 && !syntax.AllowsBody(r.status) {
@@ -120,20 +129,14 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	}
 	r.written += int64(len(p))
 	if r.declared >= 0 && r.written > r.declared {
-		r.refused += int64(len(p))
 		return 0, errLength
 	}
-	s := r.x.scratch
-	if !r.oversize && len(s.response)+len(p) > r.x.guard.cfg.Limits.ResponseBody {
+	if !r.body.fits(len(p)) {
 		r.overflow([]byte(p))
 	}
-	if r.oversize {
-		r.x.spoolMore([]byte(p))
-	} else {
-		s.response = append(r.x.guard.room(s.response, len(p)), p...)
-	}
-	if r.live {
-		if n, err := r.wire.Write([]byte(p)); err != nil && r.useless() {
+	take(r.body, p)
+	if r.state == live {
+		if n, err := r.wire.Write([]byte(p)); err != nil && r.body.Oversize() {
 			r.failed++
 			r.leave()
 			return n, err
@@ -141,9 +144,6 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	}
 	return len(p), nil
 }
-
-// useless reports whether the record has no use for the rest of the body.
-func (r *Recorder) useless() bool { return r.oversize && r.x.spool == nil }
 
 // leave remembers that the client has left: a handler that now breaks off reacts to that,
 // and its operation is done.
@@ -157,27 +157,25 @@ func (r *Recorder) leave() {
 func (r *Recorder) FlushFailed(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.useless() {
+	if r.state == taken || !r.body.Oversize() {
 		return nil
 	}
 	r.leave()
 	return err
 }
 
-// overflow moves a body that is too long for memory out of it. next is the next part.
+// overflow lets a body leave that is too long for memory with its next part, unless the
+// effects commit with it.
 func (r *Recorder) overflow(next []byte) {
-	r.oversize = true
-	s := r.x.scratch
-	if !r.live { // while its first bytes are at hand
-		head := s.response[:min(len(s.response), sniffed)]
-		r.nameType(append(slices.Clip(head), next[:min(len(next), sniffed-len(head))]...))
+	if r.state != held || r.body.overflew {
+		return
 	}
+	head := r.body.Bytes() // while its first bytes are at hand
+	head = head[:min(len(head), sniffed)]
+	r.nameType(append(slices.Clip(head), next[:min(len(next), sniffed-len(head))]...))
 	if !r.x.Buffered() {
 		r.goLive()
 	}
-	r.x.startSpool()
-	r.x.spoolMore(s.response)
-	s.response = again(s.response)
 }
 
 // sniffed is how much of a body net/http looks at to guess its media type.
@@ -189,10 +187,10 @@ const sniffed = 512
 func (r *Recorder) Flush() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.finished || r.taken {
+	switch {
+	case r.state >= taken:
 		return false
-	}
-	if r.status == 0 {
+	case r.state == open:
 		r.commit(200)
 	}
 	if r.x.Buffered() {
@@ -207,20 +205,19 @@ func (r *Recorder) Flush() bool {
 // later: the header would have left.
 func (r *Recorder) settleType() {
 	s := r.x.scratch
-	if r.nameType(s.response); !r.typed && group(s.committed, "Content-Type") == nil {
+	if r.nameType(s.response); group(s.committed, "Content-Type") == nil {
 		s.committed = append(s.committed, Field{Name: "Content-Type", Remove: true, Suppress: true})
 	}
-	r.typed = true
 }
 
 // Hijack says that the handler took the connection: there is no response to keep.
 func (r *Recorder) Hijack() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.finished {
+	if r.state == ended {
 		return
 	}
-	r.taken, r.oversize = true, false
+	r.state = taken
 	r.x.dropSpool() // the handler may hold the connection for hours
 }
 
@@ -256,7 +253,7 @@ func (r *Recorder) Status() int {
 // commit takes status and header as the handler's.
 func (r *Recorder) commit(status int) {
 	r.x.dropControlFields(r.header)
-	r.status, r.declared = status, declaredLength(r.header)
+	r.state, r.status, r.declared = held, status, declaredLength(r.header)
 	committed := appendMap(r.x.scratch.committed[:0], r.header)
 	for i := range committed {
 		committed[i].Value = cleanValue(committed[i].Value)
@@ -280,10 +277,10 @@ func declaredLength(header map[string][]string) int64 {
 
 // goLive sends the part that was held back.
 func (r *Recorder) goLive() {
-	if r.live {
+	if r.state == live {
 		return
 	}
-	r.live = true
+	r.state = live
 	r.nameType(r.x.scratch.response)
 	r.send(r.x.Mark(), r.x.Announce(), nil)
 }
@@ -344,7 +341,7 @@ func (r *Recorder) sendsTrailers() bool {
 	known := func(f Field) bool {
 		return f.Name == "Trailer" && !f.Suppress || strings.HasPrefix(f.Name, trailerPrefix)
 	}
-	return r.declared < 0 && (r.live || r.written > waits || slices.ContainsFunc(r.x.scratch.committed, known))
+	return r.declared < 0 && (r.state == live || r.written > waits || slices.ContainsFunc(r.x.scratch.committed, known))
 }
 
 // nameType adds the media type that the framework would guess, so that a replay has the
@@ -353,7 +350,7 @@ func (r *Recorder) sendsTrailers() bool {
 // start is the start of the body.
 func (r *Recorder) nameType(start []byte) {
 	s := r.x.scratch
-	if r.sniff == nil || r.typed || len(start) == 0 || !syntax.AllowsBody(r.status) || group(s.committed, "Content-Type") != nil {
+	if r.sniff == nil || len(start) == 0 || !syntax.AllowsBody(r.status) || group(s.committed, "Content-Type") != nil {
 		return
 	}
 	for _, name := range []string{"Content-Encoding", "Transfer-Encoding"} {

@@ -13,33 +13,33 @@ import (
 func (r *Recorder) Finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.finished {
+	if r.state == ended {
 		return
 	}
-	r.finished = true
-	if r.status == 0 && !r.taken {
+	if r.state == open {
 		r.commit(200)
 	}
-	s := r.x.scratch
-	if !r.live && !r.taken {
+	s, left := r.x.scratch, r.state
+	if left == held {
 		r.nameType(s.response)
 	}
 	s.trailers = appendTrailers(s.trailers[:0], r.header, r.announced(), r.x.version)
 	r.x.trailersLost = !r.sendsTrailers()
+	r.state = ended
 	decided := false
 	defer func() {
-		if !decided && !r.live && !r.taken { // Config.Keep.Decide panicked
+		if !decided && left == held { // Config.Keep.Decide panicked
 			restore(r.header, s.outer)
 		}
 	}()
 	reply := r.x.Finish(Captured{
-		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Reported: r.reported,
-		Cut: r.taken || r.cut || !r.heard() && r.wrongLength(),
+		Status: r.status, Body: s.response, Oversize: left != taken && r.body.over(), Sent: left == live, Reported: r.reported,
+		Cut: left == taken || r.cut || !r.heard() && r.wrongLength(),
 	})
 	decided = true
 	defer reply.Close()
 	switch {
-	case r.live, r.taken:
+	case left != held:
 	case reply.Replace:
 		restore(r.header, s.outer)
 		reply.Response.write(r.header, r.wire)
@@ -63,7 +63,7 @@ func (r *Recorder) hold(reply *Reply) {
 // to be longer is whole without the writes that were refused, unless one of them had its
 // end in it.
 func (r *Recorder) wrongLength() bool {
-	return r.declared >= 0 && r.written-r.refused != r.declared && syntax.AllowsBody(r.status)
+	return r.declared >= 0 && r.body.size != r.declared && syntax.AllowsBody(r.status)
 }
 
 // Abandon finishes the exchange of a handler that did not return: it panicked, or ended
@@ -74,19 +74,20 @@ func (r *Recorder) wrongLength() bool {
 func (r *Recorder) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.finished {
+	left := r.state
+	if left == ended {
 		return
 	}
-	r.finished = true
-	started := r.status != 0 || r.taken || r.cut
+	r.state = ended
 	r.x.dropSpool()
-	if r.heard() && !r.taken { // as frameworks end a copy that fails: the operation was done before its response
+	if r.heard() && left != taken { // as frameworks end a copy that fails: the operation was done before its response
 		defer func() { _ = recover() }() // of Config.Keep.Decide: the end of the handler goes on
-		r.x.Finish(Captured{Status: r.status, Sent: r.live, Oversize: true, Reported: r.reported}).Close()
+		r.x.Finish(Captured{Status: r.status, Sent: left == live, Oversize: true, Reported: r.reported}).Close()
 		return
 	}
-	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started}).Close()
-	if !r.live && !r.taken && !r.cut {
+	started := left != open || r.cut
+	r.x.Finish(Captured{Status: r.status, Sent: left == live, Panicked: !started, Cut: started}).Close()
+	if (left == open || left == held) && !r.cut {
 		restore(r.header, r.x.scratch.outer)
 	}
 }
