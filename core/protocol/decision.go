@@ -171,15 +171,15 @@ const (
 // whole reports whether the client got a whole response.
 func (e exit) whole() bool { return e == returned || e == cancelled }
 
-// exitOf returns how a handler left whose response means the given status. Its client may
-// have left before, which cancels no run: the causes are those of the engine.
-func (x *Exchange) exitOf(c *Captured, meaning int) exit {
+// exitOf returns how a handler left. Its client may have left before, which cancels no
+// run: the causes are those of the engine.
+func (x *Exchange) exitOf(e *end) exit {
 	switch {
-	case c.Panicked:
+	case e.Panicked:
 		return panicked
-	case c.Cut, c.Status < 200, c.Status > 999:
+	case e.Cut, e.Status < 200, e.Status > 999:
 		return cut
-	case meaning >= 400 && meaning <= 499 && x.attempt.Cancelled() != nil:
+	case e.meaning >= 400 && e.meaning <= 499 && x.attempt.Cancelled() != nil:
 		return cancelled
 	default:
 		return returned

@@ -140,6 +140,9 @@ type Captured struct {
 	Unkeepable bool
 }
 
+// gone reports whether no reply can replace the handler's: the client has it, or gets none.
+func (c *Captured) gone() bool { return c.Sent || c.Panicked || c.Cut }
+
 // Reply is the reply to send.
 type Reply struct {
 	Replace  bool     // send Response instead of the handler's own
@@ -175,77 +178,95 @@ func (x *Exchange) Finish(c Captured) Reply {
 	return reply
 }
 
+// end is how a run ended, and what was decided about its response.
+type end struct {
+	Captured
+	exit    exit
+	meaning int      // the status that the response means
+	handler Decision // of the handler
+	policy  Decision // of Config.Keep.Decide
+	omit    bool     // the handler has said that the body is not to be stored
+}
+
 func (x *Exchange) finish(c Captured) Reply {
-	decision, omit := x.takeDecision()
-	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.Limits.ResponseBody
+	e := end{Captured: c, meaning: x.meaning(c.Status)}
+	e.handler, e.omit = x.takeDecision()
+	e.Oversize = e.Oversize || len(e.Body) > x.guard.cfg.Limits.ResponseBody
 	if x.attempt.Unprotected() {
 		_ = x.attempt.Release() // no response is recorded
 		return Reply{Mark: x.Mark(), Added: x.Announce()}
 	}
-	meaning := x.meaning(c.Status)
-	left := x.exitOf(&c, meaning)
-	x.reportBeside(&c, left)
-	e, policy := left, ByPreset
-	if left.whole() && (x.guard.cfg.Keep.Decide != nil || x.guard.cfg.Keep.Annotate != nil) {
-		e = panicked // if they do, the attempt is resolved as for a panic of the handler (R33b)
-		defer func() {
-			if e == panicked {
-				x.resolve(c, e, meaning, decision, policy, omit)
-			}
-		}()
-		if decide := x.guard.cfg.Keep.Decide; decide != nil {
-			policy = decide(Ending{Status: meaning, Head: x.head(&c), Reported: c.Reported})
-		}
-		x.annotation = x.guard.annotation(x.Context())
-		e = left
+	e.exit = x.exitOf(&e)
+	x.reportBeside(&e)
+	if e.exit.whole() {
+		x.consult(&e)
 	}
-	if x.attempt.Transactional() && c.Oversize && decision != OutcomeUnknown && policy != OutcomeUnknown && !x.canOffload(&c) {
+	if x.attempt.Transactional() && e.Oversize && e.handler != OutcomeUnknown && e.policy != OutcomeUnknown && !x.canOffload(&e.Captured) {
 		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
-		if c.Sent || c.Panicked || c.Cut {
+		if e.gone() {
 			return Reply{}
 		}
 		return x.blobNotWritten()
 	}
-	return x.resolve(c, e, meaning, decision, policy, omit)
+	return x.resolve(&e)
 }
 
-// resolve keeps or releases a response that means the given status, and returns the reply
-// to send.
-func (x *Exchange) resolve(c Captured, e exit, meaning int, handler, policy Decision, omit bool) Reply {
-	s := stored{Status: c.Status}
-	switch resolve(e, meaning, x.guard.cfg.Preset, handler, policy) {
+// consult asks the policy about a whole response. If a function of it panics, the attempt
+// is resolved as for a panic of the handler (R33b).
+func (x *Exchange) consult(e *end) {
+	cfg, left := &x.guard.cfg.Keep, e.exit
+	if cfg.Decide == nil && cfg.Annotate == nil {
+		return
+	}
+	e.exit = panicked
+	defer func() {
+		if e.exit == panicked {
+			x.resolve(e)
+		}
+	}()
+	if cfg.Decide != nil {
+		e.policy = cfg.Decide(Ending{Status: e.meaning, Head: x.head(e.Body), Reported: e.Reported})
+	}
+	x.annotation = x.guard.annotation(x.Context())
+	e.exit = left
+}
+
+// resolve keeps or releases a response, and returns the reply to send.
+func (x *Exchange) resolve(e *end) Reply {
+	s := stored{Status: e.Status}
+	switch resolve(e.exit, e.meaning, x.guard.cfg.Preset, e.handler, e.policy) {
 	case unknown:
-		return x.unknown(handler, meaning)
+		return x.unknown(e)
 	case release:
 		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
-		if e == cut && x.attempt.Transactional() && !c.Sent && c.Status < 400 {
+		if e.exit == cut && x.attempt.Transactional() && !e.Sent && e.Status < 400 {
 			return x.instead(CodeNotApplied) // a success that was rolled back must not leave
 		}
 		return Reply{Added: x.Announce()}
 	case keepEmpty:
-		s.Status, meaning = 500, 500
+		s.Status, e.meaning = 500, 500
 	case keepCut:
-		s.Status, s.Flags, meaning = 500, record.Cut, 500
+		s.Status, s.Flags, e.meaning = 500, record.Cut, 500
 	default:
-		if !x.fill(&s, &c, omit) {
+		if !x.fill(&s, &e.Captured, e.omit) {
 			_ = x.attempt.Release()
 			return x.blobNotWritten()
 		}
 	}
 	s.Annotation = x.annotation
-	end, err := x.attempt.Complete(reprise.Completion{Payload: x.encode(&s), DiscardEffects: meaning >= 400})
+	done, err := x.attempt.Complete(reprise.Completion{Payload: x.encode(&s), DiscardEffects: e.meaning >= 400})
 	if err != nil {
 		return Reply{} // the attempt was resolved before, which Finish never does
 	}
-	return x.reply(c, end)
+	return x.reply(&e.Captured, done)
 }
 
 // unknown records that the outcome is unknown, for the reason of the handler, or because
 // the policy decided so. The response leaves as it is.
-func (x *Exchange) unknown(handler Decision, meaning int) Reply {
+func (x *Exchange) unknown(e *end) Reply {
 	reason := x.reason // the handler has returned
-	if handler != OutcomeUnknown {
-		reason = "Config.Keep.Decide, for a response with the status " + strconv.Itoa(meaning)
+	if e.handler != OutcomeUnknown {
+		reason = "Config.Keep.Decide, for a response with the status " + strconv.Itoa(e.meaning)
 	}
 	if err := x.attempt.Unknown(reason); err != nil {
 		return Reply{Mark: markUnrecorded, Added: x.Announce()}
@@ -333,15 +354,15 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 }
 
 // reply is the table of a client's replies after its handler ran.
-func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
+func (x *Exchange) reply(c *Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {
-	case end.End == reprise.EndUnknown && errors.Is(end.Err, store.ErrMisconfigured) && !c.Sent && !c.Panicked && !c.Cut:
+	case end.End == reprise.EndUnknown && errors.Is(end.Err, store.ErrMisconfigured) && !c.gone():
 		return x.instead(CodeOutcomeUnknown) // the handler ended its transaction
 	case end.End == reprise.EndUnrecorded, end.End == reprise.EndUnknown:
 		return Reply{Mark: markUnrecorded, Added: withoutExpiry(x.announced)}
-	case c.Sent, c.Panicked, c.Cut:
-		return Reply{} // the client already has the handler's response, or gets none
+	case c.gone():
+		return Reply{}
 	}
 	switch end.End {
 	case reprise.EndSuperseded:

@@ -103,11 +103,11 @@ func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.F
 // reportBeside notifies the observer of an error beside a complete response that is no
 // failure (R33d): retries get a replay of a response that the handler may not have meant
 // to send. A response that is a failure says so itself.
-func (x *Exchange) reportBeside(c *Captured, e exit) {
-	if c.Reported == nil || e != returned || x.meaning(c.Status) >= 400 {
+func (x *Exchange) reportBeside(e *end) {
+	if e.Reported == nil || e.exit != returned || e.meaning >= 400 {
 		return
 	}
-	err := x.guard.besideText(c.Reported, string(x.scratch.key))
+	err := x.guard.besideText(e.Reported, string(x.scratch.key))
 	x.guard.report(x.Context(), reprise.Event{Kind: EventReported, ID: x.attempt.ID(), Err: err})
 }
 

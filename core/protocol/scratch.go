@@ -105,9 +105,8 @@ func (x *Exchange) keepHead(p []byte) {
 	}
 }
 
-// head returns the start of the body, which is in c unless it has left the memory.
-func (x *Exchange) head(c *Captured) []byte {
-	body := c.Body
+// head returns the start of a body, which is in body unless it has left the memory.
+func (x *Exchange) head(body []byte) []byte {
 	if kept := x.scratch.head; len(kept) > 0 {
 		body = kept
 	}
