@@ -12,8 +12,8 @@ import (
 )
 
 // leadsAway reports whether req follows redirects to a host that is neither the one that
-// the caller named nor below it. It is the rule by which an [http.Client] drops the
-// Authorization of a request.
+// the caller named nor below it, the rule by which an [http.Client] drops the
+// Authorization of a request, or from HTTPS to a connection that others can read.
 func leadsAway(req *http.Request) bool {
 	first := req
 	for first.Response != nil && first.Response.Request != nil {
@@ -21,6 +21,9 @@ func leadsAway(req *http.Request) bool {
 	}
 	if first == req || first.URL == nil || req.URL == nil {
 		return false
+	}
+	if first.URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return true
 	}
 	from, to := hostname(first.URL), hostname(req.URL)
 	if from == to {
@@ -31,10 +34,11 @@ func leadsAway(req *http.Request) bool {
 
 func hostname(u *url.URL) string { return strings.ToLower(u.Hostname()) }
 
-// keyFor returns the key for another host to which a service redirected a call. It is
-// derived from the key and the host, and does not reveal a key that cannot be guessed.
+// keyFor returns the key for another place to which a service redirected a call. It is
+// derived from the key, the scheme and the host, and does not reveal a key that cannot be
+// guessed.
 func keyFor(key string, u *url.URL) string {
-	sum := sha256.Sum256([]byte("repriseclient/redirect/1\x00" + hostname(u) + "\x00" + key))
+	sum := sha256.Sum256([]byte("repriseclient/redirect/1\x00" + u.Scheme + "://" + hostname(u) + "\x00" + key))
 	return hex.EncodeToString(sum[:16])
 }
 

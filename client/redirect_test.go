@@ -104,6 +104,35 @@ func TestRedirectToAnotherHostHidesTheKey(t *testing.T) {
 	}
 }
 
+// Nor is the key sent where others can read it: a redirect from HTTPS to HTTP leads away,
+// also on one host.
+func TestARedirectToHTTPHidesTheKey(t *testing.T) {
+	t.Parallel()
+	var seen sync.Map
+	plain := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen.Store("http", r.Header.Get("Idempotency-Key")) }))
+	t.Cleanup(plain.Close)
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.Store("https", r.Header.Get("Idempotency-Key"))
+		http.Redirect(w, r, plain.URL, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(secure.Close)
+	for _, own := range []string{"", `"order-7"`} {
+		req, err := http.NewRequestWithContext(WithKey(t.Context(), "order-7"), http.MethodPost, secure.URL, strings.NewReader("hello"))
+		must(t, err)
+		if own != "" {
+			req.Header.Set("Idempotency-Key", own)
+		}
+		resp, err := (&http.Client{Transport: newTransport(t, secure.Client().Transport, Config{})}).Do(req)
+		must(t, err)
+		_ = resp.Body.Close()
+		first, _ := seen.Load("https")
+		second, _ := seen.Load("http")
+		if first != `"order-7"` || second == "" || strings.Contains(second.(string), "order-7") {
+			t.Errorf("HTTPS got %v, HTTP got %v", first, second)
+		}
+	}
+}
+
 // A redirect that turns the request into a GET has no use for the key that the caller
 // set.
 func TestAGetAtAnotherHostHasNoKey(t *testing.T) {
