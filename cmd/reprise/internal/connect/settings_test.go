@@ -1,7 +1,10 @@
 package connect
 
 import (
+	"database/sql"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -181,5 +184,26 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The file of a service has other writers, for which every command waits, unless the URL
+// says how long.
+func TestSQLiteWaitsForOtherWriters(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "records.db")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{"": 5000, "_pragma=foreign_keys(1)": 5000, "_pragma=busy_timeout(70)": 70} {
+		db, err := sql.Open("sqlite", sqliteName(file, query))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got int
+		if err := db.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&got); err != nil || got != want {
+			t.Errorf("%q: waits %d ms, %v; want %d", query, got, err, want)
+		}
+		_ = db.Close()
 	}
 }

@@ -53,8 +53,7 @@ func openSQLite(s *Settings) (*Store, error) {
 	if file == "" {
 		return nil, errors.New("the URL of SQLite is not sqlite:FILE")
 	}
-	query = cmp.Or(query, "_pragma=busy_timeout(5000)") + "&mode=rw"
-	db, err := sql.Open("sqlite", "file:"+file+"?"+query)
+	db, err := sql.Open("sqlite", sqliteName(file, query))
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +65,14 @@ func openSQLite(s *Settings) (*Store, error) {
 		func(ctx context.Context) (int, error) { return reprisesqlite.SchemaVersion(ctx, db, config) },
 		func(ctx context.Context) error { return reprisesqlite.Migrate(ctx, db, config) },
 		func(ctx context.Context) (err error) { _, err = reprisesqlite.Open(ctx, db, config); return err })
+}
+
+// sqliteName returns the data source name of a file that has to exist.
+func sqliteName(file, query string) string {
+	if !strings.Contains(strings.ToLower(query), "busy_timeout") {
+		query += "&_pragma=busy_timeout(5000)"
+	}
+	return "file:" + file + "?" + query + "&mode=rw"
 }
 
 // overSQL completes a store over database/sql, unless err says that there is none.
