@@ -91,10 +91,17 @@ func resultOf(resp any, err error) (protocol.CallResult, bool) {
 
 // send answers a call with r.
 func send(ctx context.Context, r protocol.CallResult) (any, error) {
+	var message any
+	if r.Code == 0 {
+		var err error
+		if message, err = decode(r.Type, r.Body); err != nil {
+			return nil, err // it is no replay, and has no field that says so
+		}
+	}
 	_ = grpc.SetHeader(ctx, pairs(r.Header)) // fails only where the client has left, as the next does
 	_ = grpc.SetTrailer(ctx, pairs(r.Trailer))
-	if r.Code == 0 {
-		return decode(r.Type, r.Body)
+	if message != nil {
+		return message, nil
 	}
 	p := status.New(codes.Code(r.Code), r.Message).Proto()
 	for _, d := range r.Details {
