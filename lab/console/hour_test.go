@@ -23,13 +23,15 @@ const (
 	first  = `"pay-101"` // is booked, and its answer lost
 	second = `"pay-102"` // likewise
 	third  = `"pay-103"` // is not booked
+	fourth = `"pay-104"` // goes through a proxy; is booked, and its answer lost
 )
 
 // A bank goes away and leaves three payments unknown. Nothing tells the operator before
 // the shop restarts, and still an alert fires. The operator finds the payments by the
 // keys that customers quote, asks the bank, resolves two in the console and one with the
-// program. The customers get their answers, each payment is booked once, and the audit
-// trail says who decided, and why. All of that is in testdata/hour.txt.
+// program, and then one of a service that has the proxy before it. The customers get their
+// answers, each payment is booked once, and the audit trail says who decided, and why. All
+// of that is in testdata/hour.txt.
 func TestAnHourOfAnOperator(t *testing.T) {
 	h := &hour{T: t, redis: servers.Redis.Start(t).URL(), audit: filepath.Join(t.TempDir(), "audit.log"), reprise: program(t)}
 	prometheus := promtest.Start(t)
@@ -81,6 +83,19 @@ func TestAnHourOfAnOperator(t *testing.T) {
 	h.program(0, "", "stuck")
 	prometheus.Pass(20*time.Minute, h.shop.metrics())
 	h.alerts("Alerts", prometheus)
+
+	h.chapter("18:45  A payment was lost behind the proxy, too")
+	until := openBank(t)
+	proxy, config := h.proxies(until)
+	go func() { answers <- h.send(proxy, fourth, `{"reference":"order 104","bank":"books"}`) }()
+	<-until.holding
+	until.goesAway()
+	h.says(<-answers)
+	h.says(h.send(proxy, fourth, `{"reference":"order 104","bank":"books"}`))
+	id = strings.TrimSpace(h.program(0, fourth, "find", "--config", config, "--field", "X-Tenant: acme", "--id-only"))
+	h.says("the access log: "+h.logged(id), "the bank: "+until.asked("refund"))
+	h.program(0, "", "resolve", id, "--answer", "201", "--body", `{"status":"booked"}`, "--reason", "booked, says the bank", "--yes", "--fence", h.fence(id), "--audit-log", h.audit)
+	h.says(h.send(proxy, fourth, `{"reference":"order 104","bank":"books"}`))
 
 	h.chapter("19:00  What remains: the ledger and the audit trail")
 	h.says(bank.booked()...)

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,15 +20,16 @@ import (
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/otel/promtest"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // hour is a play, and its record.
 type hour struct {
 	*testing.T
 
-	redis, audit, reprise string // a server's URL, a file, and the operator's program
-	shop                  *shop  // that runs
-	text                  strings.Builder
+	redis, audit, access, reprise string // a server's URL, two files, and the operator's program
+	shop                          *shop  // that runs
+	text                          strings.Builder
 }
 
 func (h *hour) chapter(title string) {
@@ -53,6 +56,9 @@ var varying = []*regexp.Regexp{
 	regexp.MustCompile(`(\s)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S* UTC`),
 	regexp.MustCompile(`()\b\d{16}\b`),
 }
+
+// tempDirs are folders of the operator's files.
+var tempDirs = regexp.MustCompile(`/\S*/`)
 
 // padding is as wide as the longest text that varies.
 var padding = regexp.MustCompile(` {2,}`)
@@ -83,11 +89,14 @@ func (h *hour) pays(key, body string) {
 	h.says(h.pay(key, body))
 }
 
-func (h *hour) pay(key, body string) string {
-	r, err := http.NewRequestWithContext(h.Context(), http.MethodPost, h.shop.URL+"/payments", strings.NewReader(body))
+func (h *hour) pay(key, body string) string { return h.send(h.shop.URL+"/payments", key, body) }
+
+func (h *hour) send(url, key, body string) string {
+	r, err := http.NewRequestWithContext(h.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return err.Error()
 	}
+	r.Header.Set("X-Tenant", "acme")
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", key)
 	r.SetBasicAuth("acme", "secret")
@@ -115,6 +124,50 @@ func (h *hour) pay(key, body string) string {
 	return answer
 }
 
+// proxies starts the program as a proxy before a bank, and returns the address to pay at
+// and its file.
+func (h *hour) proxies(b *bank) (url, config string) {
+	h.Helper()
+	addr, file := servers.FreeAddr(h), filepath.Join(h.TempDir(), "proxy.toml")
+	h.access = filepath.Join(h.TempDir(), "access.log")
+	labtest.Must(h, os.WriteFile(file, fmt.Appendf(nil, "upstream = '%s'\nscope = 'header:X-Tenant'\n", b.URL), 0o600))
+	cmd := exec.CommandContext(h.Context(), h.reprise, "proxy", "--listen", addr, "--config", file, "--access-log", h.access)
+	cmd.Env = h.env()
+	labtest.Must(h, cmd.Start())
+	h.Cleanup(func() { _ = cmd.Wait() }) // the end of the test's context has killed it
+	labtest.Eventually(h, "the proxy to listen", func() bool {
+		conn, err := new(net.Dialer).DialContext(h.Context(), "tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	return "http://" + addr + "/payments/refund", file
+}
+
+// logged returns the status and the problem that the access log has for a record last.
+func (h *hour) logged(id string) string {
+	h.Helper()
+	text, err := os.ReadFile(h.access)
+	labtest.Must(h, err)
+	var last struct {
+		Status   int
+		ID, Code string
+	}
+	for line := range strings.Lines(string(text)) {
+		labtest.Must(h, json.Unmarshal([]byte(line), &last))
+	}
+	if last.ID == "" || !strings.HasPrefix(id, last.ID) {
+		h.Errorf("the access log has %+v, want the record %s", last, id)
+	}
+	return fmt.Sprint(last.Status, " ", last.Code)
+}
+
+// env is the environment of the operator's program.
+func (h *hour) env() []string {
+	return append(os.Environ(), "REPRISE_STORE="+h.redis, "REPRISE_PREFIX=shop:", "NO_COLOR=1")
+}
+
 // program runs the operator's program, records it, and returns its output. The input
 // is the text that the operator pastes.
 func (h *hour) program(exit int, input string, args ...string) string {
@@ -123,7 +176,7 @@ func (h *hour) program(exit int, input string, args ...string) string {
 	if input != "" {
 		shown += "   (pasted: " + input + ")"
 	}
-	h.says("$ reprise " + strings.ReplaceAll(shown, h.audit, "audit.log"))
+	h.says("$ reprise " + tempDirs.ReplaceAllString(shown, ""))
 	out := h.run(exit, input, args...)
 	for line := range strings.Lines(out) {
 		h.says(strings.TrimRight(line, "\n"))
@@ -136,7 +189,7 @@ func (h *hour) run(exit int, input string, args ...string) string {
 	ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.reprise, args...)
-	cmd.Env = append(os.Environ(), "REPRISE_STORE="+h.redis, "REPRISE_PREFIX=shop:", "NO_COLOR=1")
+	cmd.Env = h.env()
 	cmd.Stdin = strings.NewReader(input)
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
@@ -192,7 +245,7 @@ func (h *hour) trail() {
 	}
 	slices.SortStableFunc(all, func(a, b string) int { return strings.Compare(a[:12], b[:12]) })
 	h.says(all...)
-	for _, key := range []string{quiet, first, second, third} {
+	for _, key := range []string{quiet, first, second, third, fourth} {
 		if strings.Contains(string(file), strings.Trim(key, `"`)) {
 			h.Errorf("the audit trail has the key %s", key)
 		}
