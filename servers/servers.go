@@ -60,9 +60,9 @@ var others = []string{"gin", "echo", "echo5", "fiber", "fiber3", "sqlite", "etcd
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 
-// startTimeout bounds how long a server may take to answer. It is generous: a machine
+// startTimeout bounds how long a server may take for a step. It is generous: a machine
 // that runs many tests at once is slow.
-const startTimeout = 60 * time.Second
+const startTimeout = 3 * time.Minute
 
 // missingError says that a server cannot be had on this machine, which skips the test.
 type missingError struct {
