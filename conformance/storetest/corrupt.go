@@ -19,7 +19,17 @@ func corruptCase(id string, how Corruption) testCase {
 	return scenario(id, []conformance.Need{conformance.CorruptHook}, "Store, Errors",
 		"A record that cannot be read ("+string(how)+") is ErrCorrupt, found before any write: not run as new, not replayed, not replaced.",
 		a.claims(first), a.completes("answer"), a.isDamaged(how), a.isCorrupt(),
-		a.of(1).claims(first), a.of(1).isDamaged(how), a.of(1).isCorrupt())
+		a.of(1).claims(first), a.of(1).isDamaged(how), a.of(1).isCorrupt(), a.of(2).claims(first), a.of(2).renewsBeside(a.of(1)))
+}
+
+// renewsBeside renews a live attempt in one batch with a record that cannot be read.
+func (p actor) renewsBeside(unreadable actor) step {
+	return p.call("renews beside a corrupt record", func(s *scene, c *caller) error {
+		if got, err := s.caller(unreadable).tryRenew(c); err != nil || got[1] != store.Renewed {
+			return unlike("renew", got, err, store.Renewed)
+		}
+		return nil
+	})
 }
 
 // claimsCorrupt claims a record that cannot be read.

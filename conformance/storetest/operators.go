@@ -280,6 +280,14 @@ func purges(check func(deleted int) bool) step {
 
 func anyNumber(int) bool { return true }
 
+// mayPurge is a purge, of a store that can.
+var mayPurge = step{"a purge, if the store can", func(s *scene) error {
+	if _, can := store.As[store.Purger](s.two); !can {
+		return nil
+	}
+	return purges(anyNumber).do(s)
+}}
+
 // wakes demands that a step wakes a watch of the actor's ID in the other process, in
 // which a claim waits. A watch is a hint, but it may be missing only when something
 // fails.
