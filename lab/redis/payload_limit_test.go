@@ -22,9 +22,9 @@ func TestRedisALimitOfTheServerRefusesLongCompletions(t *testing.T) {
 			{"client-query-buffer-limit", "1mb", "1gb", mib - 2, mib - 1, repriseredis.Async()},
 			{"client-query-buffer-limit", "1mb", "1gb", mib - 2, 2 * mib, repriseredis.Acked(1)},
 			{"proto-max-bulk-len", "1mb", "512mb", mib, mib + 1, repriseredis.Acked(1)},
-			{"proto-max-bulk-len", "1mb", "512mb", mib, 8 * mib, repriseredis.Async()},
+			{"proto-max-bulk-len", "1mb", "512mb", mib, 2 * mib, repriseredis.Async()},
 			{"maxmemory-clients", "1mb", "0", mib / 32, mib + 1, repriseredis.Async()},
-			{"maxmemory-clients", "1%", "0", mib / 32, 8 * mib, repriseredis.Async()},
+			{"maxmemory-clients", "1%", "0", mib / 32, 2 * mib, repriseredis.Async()},
 		} {
 			t.Run(c.name+" "+strconv.Itoa(c.refused), func(t *testing.T) {
 				t.Parallel()
