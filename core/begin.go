@@ -173,8 +173,19 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 }
 
 // claim asks the store, from sent on, until it has a definite result, the budget is used
-// up, or asking again is of no use. A claim that may be written but will not run is
-// released in the background.
+// up, or asking again is of no use:
+//
+//	the last try      the tries before it       the call
+//	claimed           none may hold the key     runs
+//	claimed           one may still arrive      runs, and is released twice: see Attempt.late
+//	another result                              returns it
+//	failed            all were unreachable      fails, or runs unprotected if it fails open
+//	failed            the store was reached     fails
+//
+// Where one of the tries may hold the key and the call does not run by it, the key is
+// released in the background. The table of failures says what each error means.
+//
+//nolint:contextcheck // what the claim leaves behind does not end with it
 func (c *call) claim(ctx context.Context, sent instant) (res Result, err error) {
 	returned := false
 	defer func() {
@@ -182,53 +193,43 @@ func (c *call) claim(ctx context.Context, sent instant) (res Result, err error) 
 			c.releaseLater(errNoReturn)
 		}
 	}()
-	res, err = c.ask(ctx, sent)
+	g, tried, err := c.ask(ctx, sent)
+	granted := err == nil && g.Outcome == store.Claimed
+	if tried.mayHold && !granted {
+		c.releaseLater(err)
+	}
+	switch {
+	case granted:
+		res, err = c.start(g, tried.mayHold)
+	case err == nil:
+		res = Result{Outcome: Outcome(g.Outcome), Payload: g.Payload, Remaining: g.Remaining}
+	case tried.unreachable && c.failOpen && c.seen == 0:
+		res, err = c.startUnprotected(err)
+	}
 	returned = true
 	return res, err
 }
 
-// ask is claim while the goroutine lives.
-//
-//nolint:contextcheck // what the claim leaves behind does not end with it
-func (c *call) ask(ctx context.Context, sent instant) (Result, error) {
+// ask returns the result of the last try, and the failures of all joined: whether one of
+// them may hold the key, and whether all of them were unreachable.
+func (c *call) ask(ctx context.Context, sent instant) (g grant, tried failure, err error) {
 	if c.hasValues() {
 		ctx = &callContext{Context: ctx, values: c.values}
 	}
-	mayHold, opens := false, c.failOpen
+	tried.unreachable = true
 	for try := 1; ; try++ {
-		g, err := c.claimOnce(ctx, sent)
-		if err == nil && g.Outcome == store.Claimed {
-			return c.start(g, mayHold)
+		if g, err = c.claimOnce(ctx, sent); err == nil {
+			return g, tried, nil
 		}
-		again := false
-		if err != nil {
-			c.observe(Event{Kind: EventStoreError, Err: err})
-			f, _ := classify(err)
-			mayHold = mayHold || f.mayHold
-			opens = opens && f.unreachable
-			again = f.repeatClaim && try < claimTries && pause(ctx, firstPause<<(2*(try-1)))
-			sent = now()
+		c.observe(Event{Kind: EventStoreError, Err: err})
+		f, _ := classify(err)
+		tried.mayHold = tried.mayHold || f.mayHold
+		tried.unreachable = tried.unreachable && f.unreachable
+		if !f.repeatClaim || try == claimTries || !pause(ctx, firstPause<<(2*(try-1))) {
+			return g, tried, err
 		}
-		if again {
-			continue
-		}
-		if mayHold {
-			c.releaseLater(err)
-		}
-		switch {
-		case err == nil:
-			return found(g.ClaimResult), nil
-		case opens && c.seen == 0:
-			return c.startUnprotected(err)
-		default:
-			return Result{}, err
-		}
+		sent = now()
 	}
-}
-
-// found returns the result of a claim that was not granted.
-func found(r store.ClaimResult) Result {
-	return Result{Outcome: Outcome(r.Outcome), Payload: r.Payload, Remaining: r.Remaining}
 }
 
 // claimOnce asks the store once, and renews its claim if too little of the lease is left
