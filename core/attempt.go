@@ -39,7 +39,7 @@ type Attempt struct {
 	lease      leaseState        // the renewer's
 	next       *Attempt          // in its row of the table, which guards it
 	completion callContext       // of its end
-	task       *task             // of the background, which guards it: that ends or marks it
+	task       task              // of the background, which guards it: that ends or marks it
 }
 
 // The states of an attempt, in order.
@@ -171,9 +171,6 @@ func (a *Attempt) conclude(end AttemptEnd, err error) {
 		a.engine.observing.notify(a.values, event)
 	}
 }
-
-// endLater leaves an end that failed with t.err to the background.
-func (a *Attempt) endLater(t *task) { a.engine.background.add(t) }
 
 // concludeLater is conclude for work that no request waits for.
 func (a *Attempt) concludeLater(end AttemptEnd, err error) {

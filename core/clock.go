@@ -116,6 +116,49 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/4 + chance.Below(d/2+1)
 }
 
+// signal lets the goroutine that reads from wake, which has room for one value, look now.
+func signal(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// schedule is a heap of things by when they are due, for package heap.
+type schedule[T scheduled] []T
+
+type scheduled interface{ place() *turn }
+
+// turn is the place of one thing in its schedule.
+type turn struct {
+	due   instant
+	index int // -1 outside of it
+}
+
+func (h schedule[T]) Len() int           { return len(h) }
+func (h schedule[T]) Less(i, j int) bool { return h[i].place().due.mono < h[j].place().due.mono }
+func (h schedule[T]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place().index, h[j].place().index = i, j
+}
+
+// Push implements [heap.Interface].
+func (h *schedule[T]) Push(x any) {
+	t := x.(T)
+	t.place().index = len(*h)
+	*h = append(*h, t)
+}
+
+// Pop implements [heap.Interface].
+func (h *schedule[T]) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	clear((*h)[last:])
+	*h = (*h)[:last]
+	t.place().index = -1
+	return t
+}
+
 // budget bounds store operations by contexts. A context for each operation costs several
 // allocations and a timer, so operations that begin within a twentieth of the budget
 // share one, whose deadline is that of the first.

@@ -72,7 +72,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	}
 	defer func() {
 		if !a.settled { // the store or an observer ended the goroutine
-			a.endLater(&task{kind: taskComplete, attempt: a, request: r, err: errNoReturn})
+			a.endLater(EndRecorded, r, errNoReturn)
 		}
 	}()
 	switch {
@@ -143,7 +143,7 @@ func (a *Attempt) holder(ctx context.Context) (holder store.ClaimResult, err err
 func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResult {
 	if f, _ := classify(err); f.repeatEnd {
 		a.observe(Event{End: EndUnrecorded, Err: err})
-		a.engine.background.add(&task{kind: taskComplete, attempt: a, request: r, err: err})
+		a.endLater(EndRecorded, r, err)
 	} else {
 		a.conclude(EndUnrecorded, err)
 	}

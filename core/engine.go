@@ -66,7 +66,7 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 	e.base, e.stop = context.WithCancel(context.Background())
 	e.renewer = newRenewer(&e.store, cfg.Lease)
 	e.waiters.limits = cfg.Waiting
-	e.background.engine, e.background.limits, e.background.wake = e, cfg.Background, make(chan struct{}, 1)
+	e.background = background{base: e.base, work: &e.work, timeout: cfg.CompleteTimeout, limits: cfg.Background, wake: make(chan struct{}, 1)}
 	e.maintenance.done, e.counting.done = make(chan struct{}), make(chan struct{})
 	e.stuck.init(st, e)
 	return e, nil

@@ -30,7 +30,7 @@ func (a *Attempt) Release() error {
 	}
 	defer func() {
 		if !a.settled { // the store or an observer ended the goroutine
-			a.endLater(&task{kind: taskRelease, attempt: a, err: errNoReturn})
+			a.endLater(EndReleased, store.CompleteRequest{}, errNoReturn)
 		}
 	}()
 	ctx := a.completionContext()
@@ -49,7 +49,7 @@ func (a *Attempt) Release() error {
 	case !f.repeatEnd:
 		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
 	default:
-		a.endLater(&task{kind: taskRelease, attempt: a, err: err})
+		a.endLater(EndReleased, store.CompleteRequest{}, err)
 	}
 	return err
 }
@@ -89,7 +89,7 @@ func (a *Attempt) findMark(ctx context.Context) error {
 // way to the store, does not hold the key when it arrives.
 func (a *Attempt) releaseLateTry() {
 	if a.late {
-		a.engine.background.addUnknown(&task{kind: taskReleaseUnknown, attempt: a, due: a.engine.arrival(), silent: true})
+		a.releaseLater(releaseLate, nil)
 	}
 }
 
@@ -97,6 +97,6 @@ func (a *Attempt) releaseLateTry() {
 // last of its tries has arrived. The call gets another owner, so that a claim that it
 // makes later, as a waiting call does, is not released with this one.
 func (c *call) releaseLater(err error) {
-	c.engine.background.addUnknown(&task{kind: taskReleaseUnknown, attempt: newAttempt(c), twice: true, err: err})
+	newAttempt(c).releaseLater(releaseFirst, err)
 	c.owner = store.NewOwner()
 }

@@ -20,7 +20,7 @@ type renewer struct {
 	lease time.Duration
 
 	mu       sync.Mutex
-	due      dueHeap
+	due      schedule[*Attempt]
 	overdue  []*Attempt // fell due while a batch was out: the next batch takes them
 	started  bool
 	ended    bool
@@ -51,8 +51,8 @@ func (r *renewer) add(ctx context.Context, a *Attempt, deadline, renewAt, runUnt
 	if !r.started {
 		r.started = true
 		go r.serve(ctx)
-	} else if a.lease.next.mono < r.sleeping.mono {
-		r.poke()
+	} else if a.lease.due.mono < r.sleeping.mono {
+		signal(r.wake)
 	}
 	return true
 }
@@ -85,13 +85,6 @@ func (r *renewer) letExpire(a *Attempt) bool {
 	l.schedule()
 	heap.Fix(&r.due, l.index)
 	return !now().reached(l.deadline)
-}
-
-func (r *renewer) poke() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
 }
 
 // wait returns when the goroutine, whose own context has ended, has gone, or when ctx
@@ -167,7 +160,7 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 		}
 		r.overdue = nil
 	}
-	for len(r.due) > 0 && at.reached(r.due[0].lease.next) {
+	for len(r.due) > 0 && at.reached(r.due[0].lease.due) {
 		a := r.due[0]
 		l := &a.lease
 		switch {
@@ -195,13 +188,13 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 	}
 	sleep = renewerSleep(r.lease)
 	if len(r.due) > 0 {
-		sleep = min(sleep, at.until(r.due[0].lease.next))
+		sleep = min(sleep, at.until(r.due[0].lease.due))
 	}
 	r.sleeping = at.add(sleep)
 	r.mu.Unlock()
 	r.cancel(lost, tooLong)
 	for _, a := range overrun {
-		a.engine.background.addOverrun(a)
+		a.markLater()
 	}
 	return sleep, batch
 }
@@ -220,7 +213,7 @@ func (r *renewer) cancel(lost, tooLong []*Attempt) {
 		if notify[i] {
 			a.report(Event{Kind: EventLeaseLost})
 		}
-		a.engine.background.leaseLost(a)
+		a.leaseLost()
 	}
 	for i, a := range tooLong {
 		if notify[len(lost)+i] {
@@ -306,8 +299,8 @@ func (r *renewer) apply(a *Attempt, status store.RenewStatus, sent instant) (los
 	}
 	l.schedule()
 	heap.Fix(&r.due, l.index)
-	if l.next.mono < r.sleeping.mono {
-		r.poke()
+	if l.due.mono < r.sleeping.mono {
+		signal(r.wake)
 	}
 	return false
 }
@@ -317,15 +310,16 @@ type leaseState struct {
 	renewAt  instant // when to renew; never for an attempt without a lease, and while a renewal is out
 	deadline instant // until when the lease is relied on
 	runUntil instant // Config.MaxRun, then a lease more to return in, and then every lease
-	next     instant // the earliest of the three: the heap's order
-	index    int     // in the heap; -1 outside of it
+	turn             // at the earliest of the three
 	expiring bool    // the lease is not renewed any more
 	tooLong  bool    // the handler was cancelled for Config.MaxRun
 }
 
 func (l *leaseState) schedule() {
-	l.next = earlier(earlier(l.renewAt, l.deadline), l.runUntil)
+	l.due = earlier(earlier(l.renewAt, l.deadline), l.runUntil)
 }
+
+func (a *Attempt) place() *turn { return &a.lease.turn }
 
 // overran applies that runUntil is reached: first the handler is cancelled, and gets a
 // lease more to return in; then, which the result says, its record is to be marked, and
@@ -340,39 +334,14 @@ func (l *leaseState) overran(a *Attempt, at instant, lease time.Duration) (mark 
 	return mark
 }
 
-// dueHeap orders attempts by the next thing to do for them.
-type dueHeap []*Attempt
-
 // leases counts the attempts that have a lease, which the unprotected ones have not.
-func (h dueHeap) leases() (n int) {
-	for _, a := range h {
+func (r *renewer) leases() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.due {
 		if !a.unprotected {
 			n++
 		}
 	}
 	return n
-}
-
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].lease.next.mono < h[j].lease.next.mono }
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].lease.index, h[j].lease.index = i, j
-}
-
-// Push implements [heap.Interface].
-func (h *dueHeap) Push(x any) {
-	a := x.(*Attempt)
-	a.lease.index = len(*h)
-	*h = append(*h, a)
-}
-
-// Pop implements [heap.Interface].
-func (h *dueHeap) Pop() any {
-	last := len(*h) - 1
-	a := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	a.lease.index = -1
-	return a
 }

@@ -16,12 +16,10 @@ func (e *Engine) Stats() Stats {
 		SharedClaims:      e.sharedClaims.Load(),
 		BackgroundDropped: e.background.dropped.Load(),
 		Store:             e.store.usage(),
+		Leases:            e.renewer.leases(),
 	}
 	s.Totals, s.Labels = e.tallies.totals()
 	s.Uncounted = e.stuck.uncounted.Load()
-	e.renewer.mu.Lock()
-	s.Leases = e.renewer.due.leases()
-	e.renewer.mu.Unlock()
 	e.background.mu.Lock()
 	s.Background, s.BackgroundBytes = e.background.held, e.background.bytes
 	e.background.mu.Unlock()

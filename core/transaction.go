@@ -76,7 +76,7 @@ func (a *Attempt) notApplied(ctx context.Context, cause error) CompleteResult {
 	err := a.repeat(ctx, a.releaseOnce)
 	if f, _ := classify(err); err != nil && f.repeatEnd {
 		a.observe(Event{End: EndNotApplied, Err: cause})
-		a.endLater(&task{kind: taskRelease, attempt: a, err: err})
+		a.endLater(EndReleased, store.CompleteRequest{}, err)
 		return res
 	}
 	a.releaseLateTry()
@@ -90,7 +90,7 @@ func (a *Attempt) endedByHandler(ctx context.Context, cause error) CompleteResul
 	a.reason = "the handler ended the transaction of its attempt by itself"
 	res := CompleteResult{End: EndUnknown, Err: cause}
 	if err := a.repeat(ctx, func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }); err != nil {
-		a.endLater(&task{kind: taskUnknown, attempt: a, err: err})
+		a.endLater(EndUnknown, store.CompleteRequest{}, err)
 		return res
 	}
 	a.conclude(EndUnknown, cause)

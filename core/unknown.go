@@ -36,7 +36,7 @@ func (a *Attempt) Unknown(reason string) error {
 	}
 	defer func() {
 		if !a.settled { // the store or an observer ended the goroutine
-			a.endLater(&task{kind: taskUnknown, attempt: a, err: errNoReturn})
+			a.endLater(EndUnknown, store.CompleteRequest{}, errNoReturn)
 		}
 	}()
 	ctx := a.completionContext()
@@ -61,7 +61,7 @@ func (a *Attempt) Unknown(reason string) error {
 	case !f.repeatEnd:
 		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
 	default:
-		a.endLater(&task{kind: taskUnknown, attempt: a, err: err})
+		a.endLater(EndUnknown, store.CompleteRequest{}, err)
 	}
 	return err
 }

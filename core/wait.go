@@ -210,9 +210,6 @@ func (r *waiters) wake(id store.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.queues[id] {
-		select {
-		case q.wake <- struct{}{}:
-		default:
-		}
+		signal(q.wake)
 	}
 }
