@@ -17,17 +17,14 @@ const (
 )
 
 // begin finds the result for the operation, counts it, and notifies the observer.
-func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
+func (e *Engine) begin(ctx context.Context, op *Operation) (res Result, err error) {
 	at := now()
 	c := newCall(ctx, e, op, at)
 	answered, returned := false, false
-	var event Event
-	var res Result
-	var err error
 	defer func() { //nolint:contextcheck // the release is bounded by the engine, not by its client
 		switch {
 		case !answered: // the store or the observer ended the goroutine
-			c.answer(Unavailable, nil, Event{Err: errNoReturn})
+			c.answer(Event{Outcome: Unavailable, Err: errNoReturn}, nil)
 		case !returned && res.Attempt != nil: // the observer did, and no handler will run
 			e.work.retain() // the attempt ends, and Begin ends too
 			_ = res.Attempt.Release()
@@ -38,23 +35,21 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 		if err == nil && res.Outcome == InProgress && op.Wait > 0 {
 			waiting := sinceStart()
 			res, err = c.wait(ctx, op.Scope, op.Wait)
-			event.WaitTime = sinceStart() - waiting
+			c.waited = sinceStart() - waiting
 		}
 	}
 	if known, ok := c.answerUnreachable(err); ok {
 		res, err = known, nil
 	}
-	if err == nil && res.Outcome == Replayed && op.Decoder != nil {
-		if event.Annotation, err = c.decode(op, res.Payload); err != nil {
-			res = Result{}
-		}
-	}
 	if err != nil {
 		res.Outcome = outcomeOf(err)
 	}
 	answered = true
-	event.Err = err
-	c.answer(res.Outcome, res.Attempt, event)
+	if res.Outcome == Replayed && op.Reads {
+		res.unread = c.subject
+	} else {
+		c.answer(Event{Outcome: res.Outcome, Err: err}, res.Attempt)
+	}
 	returned = true
 	return res, err
 }
@@ -89,22 +84,23 @@ func outcomeOf(err error) Outcome {
 	}
 }
 
-// decode lets the caller's decoder read a payload. Every failure is ErrCorrupt: the
-// operation is completed, and its result cannot be read.
-func (c *call) decode(op *Operation, payload []byte) (annotation string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: the decoder panicked: %v", store.ErrCorrupt, p)
-		}
-		if err != nil {
-			c.observe(Event{Kind: EventStoreError, Err: err})
-		}
-	}()
-	annotation, err = op.Decoder.Decode(payload)
-	if err != nil && !errors.Is(err, store.ErrCorrupt) {
+// Read counts a Replayed result of an operation with Operation.Reads, and notifies the
+// observer. Call it once, from the goroutine of the request. The annotation that the
+// payload has becomes that of the [Event]. An err says that the payload is unreadable:
+// then the outcome becomes Corrupt, and the error wraps [store.ErrCorrupt].
+func (r *Result) Read(annotation string, err error) error {
+	s := r.unread
+	if err == nil {
+		s.answer(Event{Outcome: Replayed, Annotation: annotation}, nil)
+		return nil
+	}
+	if !errors.Is(err, store.ErrCorrupt) {
 		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
-	return annotation, err
+	*r = Result{Outcome: Corrupt}
+	s.observe(Event{Kind: EventStoreError, Err: err})
+	s.answer(Event{Outcome: Corrupt, Err: err}, nil)
+	return err
 }
 
 // look asks the table of this process, then the claims that are in flight already, and

@@ -12,27 +12,34 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// subject is a call to Begin as far as its events and counts, and those of its attempt,
+// tell of it.
+type subject struct {
+	engine   *Engine
+	id       store.ID
+	policy   store.Policy
+	tally    *tally
+	scopeSum [6]byte         // the start of its SHA-256; zero where no observer wants it
+	began    time.Duration   // by the monotonic clock
+	waited   time.Duration   // for the attempt of another to end
+	values   context.Context // of the request, for its values only: its end is not the attempt's
+}
+
 // call is one call to Begin: an operation, and the owner that would run it. Most calls
 // end in a result and not in a claim, so a call stays on the stack; an [Attempt] is made
 // of one that was granted.
 type call struct {
-	engine      *Engine
-	id          store.ID
+	subject
 	owner       store.Owner
 	fingerprint store.Fingerprint
-	policy      store.Policy
 	description string
 	maxAttempts int
 	failOpen    bool
-	transacts   bool    // see Operation.Transactional
-	waiting     bool    // for the attempt of another to end
-	seen        Outcome // of the key, without a definite result of the store: InProgress, Mismatch, or zero
-	tally       *tally
-	scope       uint64          // see ClaimRequest.Scope
-	scopeSum    [6]byte         // the start of its SHA-256; zero where no observer wants it
-	began       time.Duration   // by the monotonic clock
-	values      context.Context // of the request, for its values only: its end is not the attempt's
-	around      *Attempt        // whose handler began this one, nil for none
+	transacts   bool     // see Operation.Transactional
+	waiting     bool     // for the attempt of another to end
+	seen        Outcome  // of the key, without a definite result of the store: InProgress, Mismatch, or zero
+	scope       uint64   // see ClaimRequest.Scope
+	around      *Attempt // whose handler began this one, nil for none
 }
 
 // scopeSeed makes the scopes of [store.ClaimRequest] unpredictable outside of this
@@ -41,10 +48,12 @@ var scopeSeed = maphash.MakeSeed()
 
 func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 	c := call{
-		engine: e, id: store.DeriveID(op.Scope, op.Endpoint, op.Key), owner: store.NewOwner(), fingerprint: op.Fingerprint,
-		policy:      store.Policy{Label: op.Label, AtMostOnce: op.Preset == AtMostOnce, Retention: op.Retention, Horizon: op.Horizon},
-		maxAttempts: op.MaxAttempts, failOpen: op.FailOpen, transacts: op.Transactional, tally: e.tallies.of(op.Label),
-		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
+		subject: subject{
+			engine: e, id: store.DeriveID(op.Scope, op.Endpoint, op.Key), tally: e.tallies.of(op.Label), began: at.mono, values: ctx,
+			policy: store.Policy{Label: op.Label, AtMostOnce: op.Preset == AtMostOnce, Retention: op.Retention, Horizon: op.Horizon},
+		},
+		owner: store.NewOwner(), fingerprint: op.Fingerprint, maxAttempts: op.MaxAttempts, failOpen: op.FailOpen,
+		transacts: op.Transactional, scope: maphash.String(scopeSeed, op.Scope),
 	}
 	if op.Description != "" {
 		c.description = strings.Clone(bounds.Printable(op.Description, store.MaxDescription))
@@ -86,37 +95,37 @@ func (c *call) detached() (ctx context.Context) {
 
 // observe notifies the observer, with the values of the request, of an event of the call.
 // It is called by the request's goroutine.
-func (c *call) observe(e Event) {
-	if o := &c.engine.observing; o.wants(&e) {
-		c.describe(&e)
-		o.notify(c.values, e)
+func (s *subject) observe(e Event) {
+	if o := &s.engine.observing; o.wants(&e) {
+		s.describe(&e)
+		o.notify(s.values, e)
 	}
 }
 
 // answer counts the outcome of a call, and notifies the observer with event, which has
-// the fields that only Begin knows. It is the last thing that Begin does.
-func (c *call) answer(outcome Outcome, a *Attempt, event Event) {
-	c.tally.outcome(outcome)
-	event.Outcome, event.Counted = outcome, true
+// that outcome. It is the last thing that Begin does.
+func (s *subject) answer(event Event, a *Attempt) {
+	s.tally.outcome(event.Outcome)
+	event.Counted, event.WaitTime = true, s.waited
 	if a != nil {
 		event.Attempt, event.Fence, event.Err = a.number, a.fence, a.claimErr
 	}
-	o := &c.engine.observing
+	o := &s.engine.observing
 	if !o.wants(&event) {
 		return
 	}
-	c.describe(&event)
+	s.describe(&event)
 	event.ClaimTime = event.Elapsed - event.WaitTime
 	if a != nil {
-		a.started = c.began + event.Elapsed
+		a.started = s.began + event.Elapsed
 	}
-	o.notify(c.values, event)
+	o.notify(s.values, event)
 }
 
 // describe fills in whom an event concerns.
-func (c *call) describe(e *Event) {
-	e.ID, e.Label, e.Elapsed = c.id, c.policy.Label, sinceStart()-c.began
-	if c.engine.cfg.Observer != nil {
-		e.Scope = hex.EncodeToString(c.scopeSum[:])
+func (s *subject) describe(e *Event) {
+	e.ID, e.Label, e.Elapsed = s.id, s.policy.Label, sinceStart()-s.began
+	if s.engine.cfg.Observer != nil {
+		e.Scope = hex.EncodeToString(s.scopeSum[:])
 	}
 }

@@ -150,48 +150,38 @@ func TestBackgroundCompletionReportsALostLease(t *testing.T) {
 	})
 }
 
-// reader is a decoder that fails with an error, or with a panic, or reads an annotation.
-type reader struct {
-	err      error
-	panics   bool
-	answered string
-}
-
-func (r reader) Decode([]byte) (string, error) {
-	if r.panics {
-		panic("oops")
-	}
-	return r.answered, r.err
-}
-
+// A record that its caller cannot read counts as corrupt, and one that it can as replayed:
+// once, and not before it was read.
 func TestUnreadablePayloadIsCorruptAndReported(t *testing.T) {
-	plain := errors.New("not my format")
-	for name, r := range map[string]reader{
-		"read":    {answered: "note"},
-		"plain":   {err: plain},
-		"corrupt": {err: fmt.Errorf("%w: cut", store.ErrCorrupt)},
-		"panics":  {panics: true},
+	for name, unreadable := range map[string]error{
+		"read":    nil,
+		"plain":   errors.New("not my format"),
+		"corrupt": fmt.Errorf("%w: cut", store.ErrCorrupt),
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
 			op := order("k")
-			op.Decoder = r
-			res, err := b.Begin(t.Context(), op)
-			errors := b.events.count("store-error")
-			if name == "read" {
-				if err != nil || res.Outcome != reprise.Replayed || errors != 0 || b.events.last().Annotation != "note" {
-					t.Errorf("%v, %v, %d failures reported, annotation %q", res.Outcome, err, errors, b.events.last().Annotation)
+			op.Reads = true
+			res := must(b.Begin(t.Context(), op))
+			if n := b.Stats().Outcomes[reprise.Replayed]; res.Outcome != reprise.Replayed || n != 0 {
+				t.Errorf("%v, counted %d times before it was read", res.Outcome, n)
+			}
+			payload, want := string(res.Payload), reprise.Replayed
+			err := res.Read("note", unreadable)
+			if unreadable == nil {
+				if last := b.events.last(); err != nil || payload != "answer" || last.Annotation != "note" || last.ID == (store.ID{}) || last.Scope == "" {
+					t.Errorf("%q, %v, reported as %+v", payload, err, last)
 				}
-				return
+			} else {
+				want = reprise.Corrupt
+				wantError(t, "Read", err, store.ErrCorrupt)
+				wantError(t, "Read", err, unreadable)
 			}
-			wantError(t, "Begin", err, store.ErrCorrupt)
-			if r.err != nil {
-				wantError(t, "Begin", err, r.err)
+			if failed := b.events.count("store-error"); (failed == 1) != (unreadable != nil) || res.Outcome != want || b.Stats().Outcomes[want] != 1 {
+				t.Errorf("%d failures reported, %v, counted as %v", failed, res.Outcome, b.Stats().Outcomes)
 			}
-			if errors != 1 || res.Outcome != reprise.Corrupt || res.Payload != nil {
-				t.Errorf("%d failures reported, outcome %v with %q", errors, res.Outcome, res.Payload)
-			}
+			b.events.wantCounted(t, b.Stats())
 		})
 	}
 }

@@ -94,6 +94,8 @@ type Result struct {
 	// is zero where the store was not asked, because the attempt runs in this process or
 	// another call asked a moment ago.
 	Remaining time.Duration
+
+	unread subject // of Replayed, where Read is to be called
 }
 
 // Begin claims op and returns how to go on. It takes one round trip to the store, or none

@@ -98,7 +98,7 @@ type Event struct {
 	// background.
 	RunTime, CompleteTime time.Duration
 
-	Annotation string // of Replayed: the annotation of the result; see Operation.Decoder
+	Annotation string // of Replayed: the annotation of the result; see Result.Read
 	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, or that of Config.MaxRun; of another Kind: the likely mistake. With another End no record has it
 
 	// State, of EventResolved, is the one in which the operator found the record, and

@@ -82,13 +82,9 @@ type Operation struct {
 	// must not contain the key, nor anything else that is not for operators.
 	Description string
 
-	// Decoder, if not nil, reads the payload of a Replayed result before Begin returns it,
-	// for the caller of Begin, who keeps the decoded form. It must not modify payload. It
-	// returns the annotation that the payload has, for [Event.Annotation]. If it fails,
-	// Begin returns [store.ErrCorrupt] instead.
-	Decoder interface {
-		Decode(payload []byte) (annotation string, err error)
-	}
+	// Reads says that the caller reads the payload of a Replayed result before it counts as
+	// one, and then says by [Result.Read] whether it could. Without it Begin counts.
+	Reads bool
 
 	// Wait is how long Begin may wait for another attempt to end before it answers
 	// InProgress. Zero does not wait.

@@ -62,7 +62,7 @@ func TestUnprotectedAttemptEntersAlone(t *testing.T) {
 	t.Parallel()
 	e := must(New(generous{}, Config{}))
 	attempt := func(unprotected bool) *Attempt { // its lease is not kept
-		a := newAttempt(&call{engine: e, id: store.DeriveID("s", "", "k"), values: t.Context()})
+		a := newAttempt(&call{subject: subject{engine: e, id: store.DeriveID("s", "", "k"), values: t.Context()}})
 		a.unprotected = unprotected
 		return a
 	}
@@ -142,7 +142,7 @@ func TestResultOfASharedClaim(t *testing.T) {
 func TestResultAtTheEndOfAWaitIsPreferred(t *testing.T) {
 	t.Parallel()
 	e := must(New(memstore.New(), Config{}))
-	c := call{engine: e}
+	c := call{subject: subject{engine: e}}
 	q := &queue{waiters: []*waiter{{}}, done: make(chan struct{}), result: Result{Outcome: Replayed}} // behind its head
 	close(q.done)
 	e.waiters.queues, e.waiters.scopes = map[store.ID][]*queue{{}: {q}}, map[string]int{}
@@ -172,7 +172,7 @@ func TestOverdueAttemptThatIsAloneIsInTheNextBatch(t *testing.T) {
 // own duplicates only.
 func TestUnprotectedAttemptsExcludeTheirOwnOperation(t *testing.T) {
 	t.Parallel()
-	protected, unprotected := &Attempt{call: call{id: store.ID{1}}}, &Attempt{call: call{id: store.ID{2}}, unprotected: true}
+	protected, unprotected := &Attempt{call: call{subject: subject{id: store.ID{1}}}}, &Attempt{call: call{subject: subject{id: store.ID{2}}}, unprotected: true}
 	protected.next = unprotected
 	row := &tableRow{attempts: protected}
 	for id, want := range map[store.ID]bool{{1}: false, {2}: true, {3}: false} {

@@ -25,7 +25,7 @@ import (
 // decoded from its record, in the first run too, so that a value of which the codec loses
 // a part fails the first test and not the first retry. Records have the bytes of the
 // codec, in the clear unless the codec seals them: the Seal of package protocol is for
-// responses only. op.Decoder must be nil.
+// responses only. Do sets op.Reads.
 //
 // # Results of fn
 //
@@ -78,17 +78,16 @@ import (
 // An attempt whose lease was lost to another that completed (EndSuperseded) returns the
 // other's result, as a replay.
 func Do[T any](ctx context.Context, e *reprise.Engine, op reprise.Operation, codec Codec[T], fn func(context.Context) (T, error)) (DoResult[T], error) {
-	switch {
-	case e == nil || fn == nil:
+	if e == nil || fn == nil {
 		return DoResult[T]{}, &DoError{Outcome: reprise.Failed, Cause: fmt.Errorf("%w: Do needs an engine and a function", store.ErrInvalid)}
-	case op.Decoder != nil:
-		err := fmt.Errorf("%w: Operation.Decoder belongs to Do, which reads the record with its codec", store.ErrInvalid)
-		e.Refuse(ctx, op.Label, reprise.Failed, err)
-		return DoResult[T]{}, &DoError{Outcome: reprise.Failed, Cause: err}
 	}
 	d := &doing[T]{codec: orJSON(codec), preset: op.Preset}
-	op.Decoder = d
+	op.Reads = true
 	res, err := e.Begin(ctx, op)
+	var kept result[T]
+	if res.Outcome == reprise.Replayed {
+		kept, err = d.read(&res)
+	}
 	switch {
 	case err != nil:
 		return DoResult[T]{}, &DoError{Outcome: res.Outcome, Cause: err}
@@ -96,7 +95,7 @@ func Do[T any](ctx context.Context, e *reprise.Engine, op reprise.Operation, cod
 		d.attempt = res.Attempt
 		return d.run(fn) //nolint:contextcheck // the attempt has its own
 	case res.Outcome == reprise.Replayed:
-		return DoResult[T]{Value: d.kept.value, Replayed: true}, d.kept.replayError()
+		return DoResult[T]{Value: kept.value, Replayed: true}, kept.replayError()
 	default:
 		return DoResult[T]{}, &DoError{Outcome: res.Outcome, Remaining: res.Remaining}
 	}
@@ -123,14 +122,16 @@ type doing[T any] struct {
 	codec   Codec[T]
 	preset  reprise.Preset
 	attempt *reprise.Attempt
-	kept    result[T] // the result that Decode read
 }
 
-// Decode reads a record for Begin: see [reprise.Operation].Decoder.
-func (d *doing[T]) Decode(payload []byte) (annotation string, err error) {
-	d.kept, err = decodeResult(d.codec, payload)
-	return "", err
+// read reads a replayed result, and counts it.
+func (d *doing[T]) read(res *reprise.Result) (kept result[T], err error) {
+	err = errNotRead
+	defer func() { err = res.Read("", err) }()
+	return decodeResult(d.codec, res.Payload)
 }
+
+var errNotRead = errors.New("the codec ended its goroutine")
 
 // run runs fn and ends the attempt.
 func (d *doing[T]) run(fn func(context.Context) (T, error)) (r DoResult[T], err error) {

@@ -232,7 +232,6 @@ func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 		{"neither", func(_ context.Context, d *doer) { d.op.Scope, d.op.Key = "", "" }, store.ErrInvalid, reprise.Failed, job.Nack, 0},
 		{"a retention out of range", func(_ context.Context, d *doer) { d.op.Retention = 11 * 365 * 24 * time.Hour }, store.ErrInvalid, reprise.Failed, job.Nack, 0},
 		{"a horizon out of range, and no key", func(_ context.Context, d *doer) { d.op.Horizon, d.op.Key = -1, "" }, store.ErrInvalid, reprise.Failed, job.Nack, 0},
-		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, store.ErrInvalid, reprise.Failed, job.Nack, 0},
 	} {
 		inTime(t, r.name, func(t *testing.T) {
 			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
@@ -256,10 +255,6 @@ func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 		})
 	}
 }
-
-type decoder struct{}
-
-func (*decoder) Decode([]byte) (string, error) { return "", nil }
 
 // The ends of the completion, for each result of fn.
 func TestDoReportsTheEndOfTheCompletion(t *testing.T) {

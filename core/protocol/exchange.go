@@ -289,7 +289,7 @@ func (x *Exchange) encode(s *stored) []byte {
 // sealedFor names the operation for its envelope. x.mu is held, or the handler has
 // returned.
 func (x *Exchange) sealedFor() *record.SealedFor {
-	return &record.SealedFor{ID: x.attempt.ID(), Fingerprint: x.scratch.identity.fingerprint, Key: string(x.scratch.key)}
+	return &record.SealedFor{ID: x.attempt.ID(), Fingerprint: x.scratch.fingerprint, Key: string(x.scratch.key)}
 }
 
 // takeDecision returns the handler's decision, and refuses decisions from then on.

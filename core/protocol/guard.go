@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
 	"github.com/reprise-go/reprise/core/protocol/internal/spool"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Guard is one policy over one engine. [New] makes both, and [Guard.With] another guard
@@ -134,10 +136,10 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if s == nil {
 		return answer
 	}
-	op.Decoder, s.identity = s, requestIdentity{guard: g, scope: op.Scope, key: op.Key, fingerprint: op.Fingerprint}
+	op.Reads = true
 	res, _ := g.engine.Begin(ctx, op) // the outcome classifies the error for a client
 	if res.Attempt != nil {
-		s.key = append(s.key[:0], op.Key...)
+		s.fingerprint, s.key = op.Fingerprint, append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
 		x.version = req.version()
 		if g.cfg.Problems.Write != nil || req.isCall() {
@@ -146,7 +148,10 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 		}
 		return Admission{Exchange: x}
 	}
-	replay := s.decoded
+	var replay stored
+	if res.Outcome == reprise.Replayed {
+		replay = g.read(&res, &op)
+	}
 	s.free()
 	return Admission{Response: g.answer(ctx, req, &res, &replay)}
 }
@@ -168,6 +173,17 @@ func (g *Guard) refuseLines(ctx context.Context, req *Request, line string, line
 		return g.refuseKey(ctx, req, g.cfg.Key.header(), err)
 	}
 	return g.refuse(ctx, req, CodeRequestInvalid, errFraming)
+}
+
+// read reads the record of a replayed result, which then counts as one, or as corrupt.
+func (g *Guard) read(res *reprise.Result, op *reprise.Operation) stored {
+	var who *record.SealedFor
+	if record.IsSealed(res.Payload) {
+		who = &record.SealedFor{ID: store.DeriveID(op.Scope, op.Endpoint, op.Key), Fingerprint: op.Fingerprint, Key: op.Key}
+	}
+	replay, err := g.decode(res.Payload, who)
+	_ = res.Read(replay.Annotation, err) // likewise
+	return replay
 }
 
 // answer returns the client's response if the handler does not run. The engine has

@@ -12,40 +12,21 @@ type stored = record.Response[Field]
 
 // scratch is the memory of an exchange, reused by later ones.
 type scratch struct {
-	request   []byte          // the request's body
-	response  []byte          // the response's body
-	head      []byte          // the start of one that has left the memory, for Config.Keep.Decide
-	payload   []byte          // its encoded form
-	outer     []Field         // the header when the handler started
-	places    []*string       // where the outer values are, see appendPlaces
-	set       []string        // the outer fields that the handler set, maybe to the same values
-	committed []Field         // the header when the handler wrote it
-	changed   []Field         // the difference of the two
-	kept      []Field         // and the kept ones of them
-	trailers  []Field         // the handler's fields to send after the body
-	decoded   stored          // the response from a record, of a request that gets a replay
-	encoded   []byte          // the response's encoded form, before it is sealed
-	identity  requestIdentity // of the request with that response
-	key       []byte          // the client's key, of a request that runs
-}
+	request   []byte    // the request's body
+	response  []byte    // the response's body
+	head      []byte    // the start of one that has left the memory, for Config.Keep.Decide
+	payload   []byte    // its encoded form
+	outer     []Field   // the header when the handler started
+	places    []*string // where the outer values are, see appendPlaces
+	set       []string  // the outer fields that the handler set, maybe to the same values
+	committed []Field   // the header when the handler wrote it
+	changed   []Field   // the difference of the two
+	kept      []Field   // and the kept ones of them
+	trailers  []Field   // the handler's fields to send after the body
+	encoded   []byte    // the response's encoded form, before it is sealed
+	key       []byte    // the client's key, of a request that runs
 
-// requestIdentity is the identity of a request, from its check to the result of Begin.
-type requestIdentity struct {
-	guard       *Guard
-	scope, key  string // views
-	fingerprint store.Fingerprint
-}
-
-// Decode implements the Decoder of [reprise.Operation].
-func (s *scratch) Decode(payload []byte) (annotation string, err error) {
-	a := &s.identity
-	if record.IsSealed(payload) {
-		who := record.SealedFor{ID: store.DeriveID(a.scope, a.guard.cfg.Endpoint, a.key), Fingerprint: a.fingerprint, Key: a.key}
-		s.decoded, err = a.guard.decode(payload, &who)
-	} else {
-		s.decoded, err = a.guard.decode(payload, nil)
-	}
-	return s.decoded.Annotation, err
+	fingerprint store.Fingerprint // of the request with that response
 }
 
 // decode reads the payload of a record of the operation that it may be sealed for.
