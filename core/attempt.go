@@ -2,7 +2,6 @@ package reprise
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -80,47 +79,6 @@ func (a *Attempt) Unprotected() bool { return a.unprotected }
 // ID returns the operation's ID, for logs.
 func (a *Attempt) ID() store.ID { return a.id }
 
-// grant is a claim that the store granted, and how long to rely on its lease.
-type grant struct {
-	store.ClaimResult
-	deadline, renewAt instant
-}
-
-// count sets until when a lease that was asked for at sent is relied on, and when it is
-// to be renewed.
-func (g *grant) count(sent instant, lease time.Duration) {
-	g.deadline, g.renewAt = sent.add(localDeadline(lease)), renewalDue(sent, lease)
-}
-
-// start makes the attempt of a call that was granted. A claim for which the store has no
-// transaction is released; late says that an earlier try of it may still arrive.
-func (c *call) start(g grant, late bool) (Result, error) {
-	e, a := c.engine, newAttempt(c)
-	a.late = late
-	a.bound = &a.run
-	if c.transacts {
-		var err error
-		if a.bound, a.tx, err = e.store.transaction(&a.run, a.id, a.owner); err != nil {
-			c.observe(Event{Kind: EventStoreError, Err: err})
-			c.releaseLater(err)
-			return Result{}, err
-		}
-	}
-	a.number, a.fence = g.Attempt, g.Fence
-	if !e.renewer.add(e.base, a, g.deadline, g.renewAt, e.runUntil()) { // Close gave up while the claim was on its way
-		a.releaseUnrun()
-		return Result{}, store.ErrClosed
-	}
-	return Result{Outcome: Claimed, Attempt: a}, nil
-}
-
-// releaseUnrun releases a granted attempt that will not run.
-func (a *Attempt) releaseUnrun() {
-	a.unrun = true
-	a.engine.work.retain() // the release ends the attempt, and Begin ends too
-	_ = a.Release()        // it continues in the background if necessary
-}
-
 // Returned says that the handler has returned. Config.MaxRun ends there: the work of its
 // caller before the end of the attempt, such as the upload of a long result, may take any
 // time, and the lease is kept meanwhile. Complete, Release and Unknown imply it. It is a
@@ -144,65 +102,6 @@ func (a *Attempt) running() bool { return a.state.Load() == stateRunning }
 // open reports whether the attempt has not been ended.
 func (a *Attempt) open() bool { return a.state.Load() < stateCompleting }
 
-// end makes sure that an attempt is ended once.
-func (a *Attempt) end(state uint32) error {
-	if !a.state.CompareAndSwap(stateRunning, state) && !a.state.CompareAndSwap(stateReturned, state) {
-		return fmt.Errorf("%w: the attempt has already ended", store.ErrInvalid)
-	}
-	return nil
-}
-
-// close removes an ended attempt from the renewer and the table, and ends its context.
-// Its caller then notifies the observer and calls openWork.done.
-func (a *Attempt) close() {
-	e := a.engine
-	e.renewer.remove(a)
-	e.table.remove(a)
-	a.run.cancel(context.Canceled)
-	e.waiters.wake(a.id)
-}
-
-// conclude closes an attempt, counts how it ended, and notifies the observer, from the
-// goroutine of the request.
-func (a *Attempt) conclude(end AttemptEnd, err error) {
-	a.settled = true
-	defer a.engine.work.done() // also when the observer ends the goroutine
-	if event, ok := a.ended(end, err); ok {
-		a.engine.observing.notify(a.values, event)
-	}
-}
-
-// concludeLater is conclude for work that no request waits for.
-func (a *Attempt) concludeLater(end AttemptEnd, err error) {
-	if event, ok := a.ended(end, err); ok {
-		a.engine.observing.queue(a.after, event)
-	}
-	a.engine.work.done()
-}
-
-// ended closes an attempt and counts how it ended. It is called once for each. It returns
-// the event of the end, if the observer wants it.
-func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
-	a.lost.Store(true)
-	a.close()
-	event = Event{End: end, Counted: !a.unrun, Attempt: a.number, Fence: a.fence, Err: err, Reason: a.reason}
-	if event.Counted {
-		a.tally.end(end)
-	}
-	if !a.engine.observing.wants(&event) || a.unrun && a.unprotected {
-		return event, false
-	}
-	a.describe(&event)
-	if event.Counted && a.started != 0 {
-		at := event.Elapsed + a.began
-		if a.ending == 0 {
-			a.ending = at // it was ended without the store
-		}
-		event.RunTime, event.CompleteTime = a.ending-a.started, at-a.ending
-	}
-	return event, true
-}
-
 // loseLease stops an attempt whose lease is no longer reliable, and reports whether the
 // observer is to be notified. An attempt that is being released is not stopped: its claim
 // may be gone because it was released. Nor is one whose outcome is unknown, likewise.
@@ -223,16 +122,6 @@ func (a *Attempt) runTooLong() (notify bool) {
 	}
 	a.run.cancel(ErrRunTooLong)
 	return true
-}
-
-// overrun ends the lease of an attempt whose record says that its outcome is unknown,
-// because its handler did not return in time. The attempt itself ends when its handler
-// does: until then no operation runs beside it, not even one that fails open.
-func (a *Attempt) overrun() {
-	a.lost.Store(true)
-	a.engine.renewer.remove(a)
-	a.engine.waiters.wake(a.id)
-	a.report(Event{End: EndUnknown, Reason: overrunReason})
 }
 
 // observe notifies the observer, with the values of the request, of an event of the

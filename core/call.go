@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"strings"
 	"time"
@@ -128,4 +130,37 @@ func (s *subject) describe(e *Event) {
 	if s.engine.cfg.Observer != nil {
 		e.Scope = hex.EncodeToString(s.scopeSum[:])
 	}
+}
+
+// Result is the result of [Engine.Begin].
+type Result struct {
+	Outcome Outcome
+	Attempt *Attempt // of Claimed and Unprotected: run it, and end it by Complete or Release
+	Payload []byte   // of Replayed; it must not be modified
+
+	// Remaining, of InProgress, is the rest of the other attempt's lease, from the store. It
+	// is zero where the store was not asked, because the attempt runs in this process or
+	// another call asked a moment ago.
+	Remaining time.Duration
+
+	unread subject // of Replayed, where Read is to be called
+}
+
+// Read counts a Replayed result of an operation with Operation.Reads, and notifies the
+// observer. Call it once, from the goroutine of the request. The annotation that the
+// payload has becomes that of the [Event]. An err says that the payload is unreadable:
+// then the outcome becomes Corrupt, and the error wraps [store.ErrCorrupt].
+func (r *Result) Read(annotation string, err error) error {
+	s := r.unread
+	if err == nil {
+		s.answer(Event{Outcome: Replayed, Annotation: annotation}, nil)
+		return nil
+	}
+	if !errors.Is(err, store.ErrCorrupt) {
+		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	}
+	*r = Result{Outcome: Corrupt}
+	s.observe(Event{Kind: EventStoreError, Err: err})
+	s.answer(Event{Outcome: Corrupt, Err: err}, nil)
+	return err
 }

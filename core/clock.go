@@ -116,6 +116,34 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/4 + chance.Below(d/2+1)
 }
 
+const (
+	firstPause   = 10 * time.Millisecond // before the second try; each further one is four times as long
+	longestPause = time.Second           // between tries in the background
+)
+
+// pause sleeps about d before the next try, and reports whether there is time for one.
+func pause(ctx context.Context, d time.Duration) bool { return sleep(ctx, jitter(d)) }
+
+// sleep reports false when ctx ends before d has passed.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// await returns when done is closed, or when ctx ends.
+func await(ctx context.Context, done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
 // signal lets the goroutine that reads from wake, which has room for one value, look now.
 func signal(wake chan<- struct{}) {
 	select {

@@ -34,21 +34,6 @@ type CompleteResult struct {
 	Err     error  // why the end is not EndRecorded; nil where it is
 }
 
-// endOfLost returns the end of an attempt that lost its lease, from the outcome of the
-// claim that followed: the result was superseded or contested, or, where the key now
-// belongs to another request, is unrecorded. Claimed is never passed: the record itself
-// was lost, so the completion is tried once more.
-func endOfLost(holder store.Outcome) AttemptEnd {
-	switch holder {
-	case store.Completed:
-		return EndSuperseded
-	case store.Mismatch:
-		return EndUnrecorded
-	default: // InProgress, Lapsed, and Expired: another attempt completed, and its result is gone
-		return EndContested
-	}
-}
-
 // Complete ends the attempt and keeps its result. Call it before the result is sent:
 // CompleteResult says which one may be. It is bounded by Config.CompleteTimeout. A
 // completion that the store could not take by then is repeated in the background, until
@@ -128,16 +113,6 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 	return CompleteResult{End: end, Payload: holder.Payload, Err: why}
 }
 
-// holder returns the result of the attempt's claim without takeover, which says who has
-// the record.
-func (a *Attempt) holder(ctx context.Context) (holder store.ClaimResult, err error) {
-	err = a.repeat(ctx, func(ctx context.Context) (err error) {
-		holder, err = a.engine.store.claim(ctx, a.claimRequest(false))
-		return err
-	})
-	return holder, err
-}
-
 // completeLater lets the result be sent, unrecorded, and repeats the completion where
 // that is useful.
 func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResult {
@@ -150,32 +125,92 @@ func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResu
 	return CompleteResult{End: EndUnrecorded, Err: err}
 }
 
-// completionContext returns the context in which the store is asked to end the attempt,
-// from now on.
-func (a *Attempt) completionContext() context.Context {
-	at := sinceStart()
-	a.ending = at
-	ctx := a.engine.completing.context(at)
-	if !a.hasValues() {
-		return ctx
+// This file ends attempts whose handlers have begun a transaction of the store: see
+// [Operation].Transactional. Their claims are leased, as all others are. What differs is
+// the completion that keeps effects:
+//
+//	committed                    EndRecorded
+//	the record is another's      rolled back: EndSuperseded or EndContested, by its holder;
+//	                             EndNotApplied where no other attempt has it
+//	not applied                  released: EndNotApplied
+//	the handler ended it itself  the record says that the outcome is unknown: EndUnknown
+//	undecided                    EndUndecided: the lease ends, and the retry finds out
+//
+// In every other case the transaction is rolled back first, and the attempt then ends as
+// one that has none.
+
+// commit ends an attempt by committing its transaction with the completion.
+func (a *Attempt) commit(ctx context.Context, r store.CompleteRequest) CompleteResult {
+	decided := false
+	defer func() {
+		if !decided { // the store ended the goroutine
+			a.conclude(EndUndecided, errNoReturn)
+		}
+	}()
+	err := a.engine.store.commit(ctx, a.tx, r)
+	decided = true
+	switch {
+	case err == nil:
+		a.conclude(EndRecorded, nil)
+		return CompleteResult{End: EndRecorded}
+	case errors.Is(err, store.ErrLeaseLost):
+		return a.commitLost(ctx)
 	}
-	a.completion = callContext{Context: ctx, values: a.values}
-	return &a.completion
+	a.observe(Event{Kind: EventStoreError, Err: err})
+	switch {
+	case errors.Is(err, store.ErrNotApplied):
+		return a.notApplied(ctx, err)
+	case errors.Is(err, store.ErrMisconfigured):
+		return a.endedByHandler(ctx, err)
+	default:
+		a.conclude(EndUndecided, err)
+		return CompleteResult{End: EndUndecided, Err: err}
+	}
 }
 
-// repeat repeats a completion or release until it succeeds, ctx ends, or repeating at
-// once is of no use.
-func (a *Attempt) repeat(ctx context.Context, operation func(context.Context) error) error {
-	for wait := firstPause; ; wait = min(4*wait, longestPause) {
-		err := operation(ctx)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, store.ErrLeaseLost) { // which is a result
-			a.observe(Event{Kind: EventStoreError, Err: err})
-		}
-		if f, _ := classify(err); !f.repeatEnd || f.refused || !pause(ctx, wait) {
-			return err
-		}
+// commitLost determines the end of an attempt whose transaction was rolled back because
+// its record was not its own any more.
+func (a *Attempt) commitLost(ctx context.Context) CompleteResult {
+	if !a.lost.Swap(true) {
+		a.observe(Event{Kind: EventLeaseLost})
 	}
+	holder, err := a.holder(ctx)
+	switch {
+	case err != nil, holder.Outcome == store.Claimed: // it is not known to be another's, or was lost and is this attempt's anew
+		return a.notApplied(ctx, store.ErrLeaseLost)
+	case holder.Outcome == store.Mismatch:
+		a.conclude(EndNotApplied, store.ErrLeaseLost)
+		return CompleteResult{End: EndNotApplied, Err: store.ErrLeaseLost}
+	}
+	end := endOfLost(holder.Outcome)
+	a.conclude(end, store.ErrLeaseLost)
+	return CompleteResult{End: end, Payload: holder.Payload, Err: store.ErrLeaseLost}
+}
+
+// notApplied releases the claim of an attempt whose effects were rolled back, so that the
+// retry runs.
+func (a *Attempt) notApplied(ctx context.Context, cause error) CompleteResult {
+	res := CompleteResult{End: EndNotApplied, Err: cause}
+	err := a.repeat(ctx, a.releaseOnce)
+	if f, _ := classify(err); err != nil && f.repeatEnd {
+		a.observe(Event{End: EndNotApplied, Err: cause})
+		a.endLater(EndReleased, store.CompleteRequest{}, err)
+		return res
+	}
+	a.releaseLateTry()
+	a.conclude(EndNotApplied, cause)
+	return res
+}
+
+// endedByHandler ends an attempt whose handler committed its transaction, or rolled it
+// back, by a statement. Its effects may be permanent, so that a retry must not run.
+func (a *Attempt) endedByHandler(ctx context.Context, cause error) CompleteResult {
+	a.reason = "the handler ended the transaction of its attempt by itself"
+	res := CompleteResult{End: EndUnknown, Err: cause}
+	if err := a.repeat(ctx, func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }); err != nil {
+		a.endLater(EndUnknown, store.CompleteRequest{}, err)
+		return res
+	}
+	a.conclude(EndUnknown, cause)
+	return res
 }

@@ -3,7 +3,6 @@ package reprise
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -19,9 +18,6 @@ var (
 	// ErrRunTooLong says that the attempt ran longer than Config.MaxRun.
 	ErrRunTooLong = errors.New("reprise: attempt ran longer than MaxRun")
 )
-
-// errNotReturned is why the result of such an attempt is not recorded.
-var errNotReturned = fmt.Errorf("%w, and its handler did not return within a lease more: its record says that its outcome is unknown", ErrRunTooLong)
 
 // runContext is the context of a handler. It has the values of the request and neither
 // its deadline nor its cancellation, and is cancelled when the attempt loses its lease or
@@ -157,15 +153,6 @@ func (v AttemptView) ID() store.ID {
 		return store.ID{}
 	}
 	return v.a.id
-}
-
-// Policy returns the policy of the attempt, as its record keeps it, and the zero policy
-// for no attempt.
-func (v AttemptView) Policy() store.Policy {
-	if v.a == nil {
-		return store.Policy{}
-	}
-	return v.a.policy
 }
 
 // Key returns the idempotency key for one downstream call of this operation, the same in

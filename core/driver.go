@@ -90,6 +90,18 @@ func (d *driver) transaction(ctx context.Context, id store.ID, owner store.Owner
 	return bound, tx, nil
 }
 
+// commit calls [store.Transaction].Commit.
+func (d *driver) commit(ctx context.Context, tx store.Transaction, r store.CompleteRequest) (err error) {
+	defer classified(&err)
+	return tx.Commit(ctx, r)
+}
+
+// rollback calls [store.Transaction].Rollback.
+func (d *driver) rollback(ctx context.Context, tx store.Transaction) (err error) {
+	defer classified(&err)
+	return tx.Rollback(ctx)
+}
+
 // usage returns the store's usage of its resources, nil where it is not a Meter.
 func (d *driver) usage() (list []store.Usage) {
 	if d.meter == nil {

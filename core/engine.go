@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
+	"maps"
 	"sync/atomic"
-	"time"
 
 	"github.com/reprise-go/reprise/core/internal/bounds"
 	"github.com/reprise-go/reprise/core/store"
@@ -68,7 +67,7 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 	e.waiters.limits = cfg.Waiting
 	e.background = background{base: e.base, work: &e.work, timeout: cfg.CompleteTimeout, limits: cfg.Background, wake: make(chan struct{}, 1)}
 	e.maintenance.done, e.counting.done = make(chan struct{}), make(chan struct{})
-	e.stuck.init(st, e)
+	e.stuck.init(&e.store, cfg.ClaimTimeout, &e.observing)
 	return e, nil
 }
 
@@ -82,20 +81,6 @@ func (e *Engine) Transacts() error {
 		return fmt.Errorf("%w: the store has no transactions for handlers: use one in an SQL database", store.ErrInvalid)
 	}
 	return e.store.transactor.Transacts()
-}
-
-// Result is the result of [Engine.Begin].
-type Result struct {
-	Outcome Outcome
-	Attempt *Attempt // of Claimed and Unprotected: run it, and end it by Complete or Release
-	Payload []byte   // of Replayed; it must not be modified
-
-	// Remaining, of InProgress, is the rest of the other attempt's lease, from the store. It
-	// is zero where the store was not asked, because the attempt runs in this process or
-	// another call asked a moment ago.
-	Remaining time.Duration
-
-	unread subject // of Replayed, where Read is to be called
 }
 
 // Begin claims op and returns how to go on. It takes one round trip to the store, or none
@@ -160,6 +145,34 @@ func (e *Engine) Refuse(ctx context.Context, label string, outcome Outcome, err 
 	}
 }
 
+// Declare says that there is a policy with this label, before its first request, which
+// may report these kinds of events besides those of the engine. [Stats] then has its
+// counts, which are zero, and the observer gets EventDeclared, so that it can make a
+// series at zero for each outcome and kind. Metrics that begin with the first lapsed
+// request have not increased, and no alert would see it.
+//
+// The package protocol declares its guards. Call it for the labels of other operations,
+// once for each, when the program starts. An invalid label is not declared.
+func (e *Engine) Declare(label string, kinds ...*EventKind) {
+	if bounds.Label("label", label) != nil {
+		return
+	}
+	e.tallies.of(label)
+	if event := (Event{Kind: EventDeclared, Label: label, Kinds: kinds}); e.observing.wants(&event) {
+		e.observing.notify(e.base, event)
+	}
+}
+
+// Report notifies the engine's observer of an event that its caller saw or caused: a
+// panic beside a request, or the resolution of a record by an operator. It is not
+// counted: see [Engine.Refuse].
+func (e *Engine) Report(ctx context.Context, event Event) {
+	event.Counted = false
+	if e.observing.wants(&event) {
+		e.observing.notify(ctx, event)
+	}
+}
+
 // Close takes no new operations, waits until the attempts that run and the work in the
 // background have ended, and stops the engine's goroutines. When ctx ends first it stops
 // anyway and returns an error that wraps the cause: handlers that still run are cancelled
@@ -187,101 +200,83 @@ func (e *Engine) Close(ctx context.Context) error {
 	return err
 }
 
-// runUntil returns until when a handler that starts now may run.
-func (e *Engine) runUntil() instant {
-	if e.cfg.MaxRun == unboundedRun {
-		return never
+// Stats returns the engine's present work and its counts since it was made.
+func (e *Engine) Stats() Stats {
+	s := Stats{
+		Waiting:           int(e.waiters.total.Load()),
+		SharedClaims:      e.sharedClaims.Load(),
+		BackgroundDropped: e.background.dropped.Load(),
+		Store:             e.store.usage(),
+		Leases:            e.renewer.leases(),
+		EventsDropped:     e.observing.dropped.Load(),
+		EventsSlow:        e.observing.slow.Load(),
+		Uncounted:         e.stuck.uncounted.Load(),
 	}
-	return now().add(e.cfg.MaxRun)
+	s.Totals, s.Labels = e.tallies.totals()
+	e.background.mu.Lock()
+	s.Background, s.BackgroundBytes = e.background.held, e.background.bytes
+	e.background.mu.Unlock()
+	e.observing.mu.Lock()
+	s.EventsQueued = len(e.observing.events)
+	e.observing.mu.Unlock()
+	return s
 }
 
-// arrival returns when a claim that is on its way now has arrived at the store.
-func (e *Engine) arrival() instant { return now().add(e.cfg.ClaimTimeout) }
+// Stats is the result of [Engine.Stats]. Numbers of type uint64 only grow.
+type Stats struct {
+	Totals                   // of all labels together
+	Labels map[string]Totals // by label: see Operation.Label. From the thousandth on, labels are counted together as "(others)"
 
-// openWork counts the work that Close waits for: calls to Begin, attempts, and tasks in
-// the background.
-type openWork struct {
-	count   atomic.Int64
-	closed  atomic.Bool
-	closing chan struct{} // closed by close
-	idle    chan struct{} // closed when the count is 0 after that
-	once    struct{ closing, idle sync.Once }
+	Leases  int // attempts of Running whose lease is kept; the others have none, or lost theirs
+	Waiting int // callers that wait for an attempt of another
+
+	SharedClaims uint64 // duplicates that got the result of another caller's claim
+
+	Background        int    // completions and releases that the background still has to make
+	BackgroundBytes   int64  // of their payloads
+	BackgroundDropped uint64 // those that it gave up, or had no room for: their claims lapse
+
+	EventsQueued  int    // events that no request waits for and that the observer has not been given yet
+	EventsDropped uint64 // those that there was no room for
+	EventsSlow    uint64 // calls of the observer that took longer than 100 ms
+
+	Uncounted bool // this process could not count the stuck records when it last had to, and no other one has counted them since: see [Engine.Stuck]
+
+	Store []store.Usage // the store's use of its slots, connections or memory; nil unless it is a [store.Meter]
 }
 
-// begin counts one more piece of work, unless close was called.
-func (w *openWork) begin() bool {
-	w.count.Add(1) // first: work that close does not see counted must see it closed
-	if w.closed.Load() {
-		w.done()
-		return false
+// Stuck returns how many records of the store are stuck (see [store.Record.Stuck]), also
+// those of other processes and of clients that never come back: for each label, and each
+// of the two states. Labels that this engine knows are there with zero.
+//
+// The first call starts the count, as the first operation starts the maintenance of the
+// store, which Stuck starts too. One process at a time counts, every five minutes, in
+// small steps that take a tenth of the time: the one that holds a lock in the store,
+// which another takes over within two minutes when it dies or is closed. All others get
+// false, and so does every caller before the first count, after one that failed, and
+// where the store cannot be counted, because it is not a [store.Inspector]. Where counts
+// fail, [Stats.Uncounted] tells it from the count of another process. Stuck itself does
+// not call the store. A process
+// that was not asked for ten minutes counts no more before it is asked again: another one
+// does, whose count is read.
+func (e *Engine) Stuck() (counts []StuckCount, ok bool) {
+	if !e.work.begin() {
+		return nil, false
 	}
-	return true
-}
-
-// retain adds a reference for work that is counted already, so it is allowed after close.
-func (w *openWork) retain() { w.count.Add(1) }
-
-// done takes back one begin or retain.
-func (w *openWork) done() {
-	if w.count.Add(-1) == 0 && w.closed.Load() {
-		w.once.idle.Do(func() { close(w.idle) })
+	defer e.work.done()
+	e.maintain()
+	e.stuck.read.Store(int64(sinceStart()))
+	e.counting.start(e.base, &e.observing.log, e.stuck.work)
+	found := e.stuck.found.Load()
+	if found == nil || now().reached(found.until) {
+		return nil, false
 	}
-}
-
-// close refuses new work from now on. It may be called more than once.
-func (w *openWork) close() {
-	w.retain() // never idle before it has closed
-	w.closed.Store(true)
-	w.once.closing.Do(func() { close(w.closing) })
-	w.done()
-}
-
-func (w *openWork) isClosing() bool {
-	select {
-	case <-w.closing:
-		return true
-	default:
-		return false
-	}
-}
-
-// recurring is work of an engine with a goroutine, which starts when it is first needed
-// and ends in Close: the maintenance of a store, and the count of its stuck records.
-type recurring struct {
-	started atomic.Bool
-	done    chan struct{} // closed when the goroutine has ended
-}
-
-// start starts the goroutine unless it was started before, or there is no work. It ends
-// with ctx.
-func (r *recurring) start(ctx context.Context, log *operatorLog, work func(context.Context)) {
-	if work == nil || r.started.Load() || !r.started.CompareAndSwap(false, true) {
-		return
-	}
-	go r.run(ctx, log, work)
-}
-
-func (r *recurring) run(ctx context.Context, log *operatorLog, work func(context.Context)) {
-	defer close(r.done)
-	returned := false
-	defer func() {
-		if p := recover(); p != nil {
-			log.logger().ErrorContext(ctx, "reprise: the maintenance of the store panicked and has ended", slog.Any("panic", p))
-		} else if !returned {
-			log.logger().ErrorContext(ctx, "reprise: the maintenance of the store ended its goroutine")
+	all := make(stuckCounts, len(found.counts))
+	if known := e.tallies.known.Load(); known != nil {
+		for label := range *known {
+			all[label] = [2]int{}
 		}
-	}()
-	work(ctx)
-	returned = true
-}
-
-// wait returns when the goroutine, whose context has ended, has gone, or when ctx ends.
-func (r *recurring) wait(ctx context.Context) {
-	if !r.started.Load() {
-		return
 	}
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-	}
+	maps.Copy(all, found.counts)
+	return all.list(), true
 }

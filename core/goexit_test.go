@@ -201,8 +201,8 @@ func TestWatchThatEndsTheGoroutineLeavesTheOthersWaiting(t *testing.T) {
 
 func TestMaintenanceThatDoesNotReturnIsLogged(t *testing.T) {
 	for says, maintain := range map[string]func(context.Context){
-		"panicked and has ended": func(context.Context) { panic("broken") },
-		"ended its goroutine":    func(context.Context) { runtime.Goexit() },
+		"the store panicked: broken":   func(context.Context) { panic("broken") },
+		"the call ended its goroutine": func(context.Context) { runtime.Goexit() },
 	} {
 		inTimeNamed(t, says, func(t *testing.T) {
 			var log bytes.Buffer

@@ -2,8 +2,10 @@ package reprise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/reprise-go/reprise/core/internal/bounds"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -54,49 +56,59 @@ func (a *Attempt) Release() error {
 	return err
 }
 
-// releaseOnce asks the store once. To release a record that was marked meanwhile is no
-// error, and has no effect.
-func (a *Attempt) releaseOnce(ctx context.Context) error {
-	err := a.engine.store.release(ctx, a.id, a.owner)
-	if err != nil || a.over.Load() || !a.marking.Load() {
+// Unknown ends the attempt without a result: whether its effects happened is not known
+// here, as when a bank did not answer in time. Its record is never taken over, whatever
+// its preset: every retry gets Lapsed until an operator resolves it, or its retention and
+// horizon have ended. What the handler wrote in the transaction of its attempt is rolled
+// back.
+//
+// The reason is kept in the record for operators, and for them only. It has up to
+// [store.MaxReason] bytes: a longer one is cut and ends in "...". Each character that is
+// not printable ASCII becomes a "?", and an empty reason "no reason given".
+//
+// Call it before the result is sent. It is bounded and repeated as Complete is. An error
+// other than [store.ErrInvalid] says that the record does not say so, or not yet: the
+// repetition continues in the background, or, where it is useless, the claim lapses. For
+// an unprotected attempt it is always the reason why there is no claim.
+func (a *Attempt) Unknown(reason string) error {
+	if err := a.end(stateUnknown); err != nil {
 		return err
 	}
-	return a.findMark(ctx)
-}
-
-// findMark finds out whether the record of a released attempt is still there, because it
-// was marked before. It claims without takeover, for another owner: a mark that arrives
-// only now then finds another owner's record.
-func (a *Attempt) findMark(ctx context.Context) error {
-	c := a.call
-	c.owner, c.values, c.waiting = store.NewOwner(), a.after, false
-	found, err := c.engine.store.claim(ctx, c.claimRequest(false))
-	f, _ := classify(err)
-	switch {
-	case f.mayHold:
-		c.releaseLater(err)
-	case err == nil && found.Outcome == store.Lapsed:
-		a.over.Store(true)
-	case err == nil && found.Outcome == store.Claimed:
-		if err := c.engine.store.release(ctx, c.id, c.owner); err != nil {
-			c.releaseLater(err)
+	if a.unprotected {
+		a.conclude(EndUnrecorded, a.claimErr)
+		return a.claimErr
+	}
+	if a.reason = bounds.Printable(reason, store.MaxReason); reason == "" {
+		a.reason = "no reason given"
+	}
+	defer func() {
+		if !a.settled { // the store or an observer ended the goroutine
+			a.endLater(EndUnknown, store.CompleteRequest{}, errNoReturn)
+		}
+	}()
+	ctx := a.completionContext()
+	if a.closeTx() {
+		a.rollback(ctx)
+	}
+	say := func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }
+	err := a.repeat(ctx, say)
+	if errors.Is(err, store.ErrLeaseLost) {
+		var holder store.ClaimResult
+		if holder, err = a.holder(ctx); err == nil && holder.Outcome == store.Claimed { // the record itself was lost, and is this attempt's anew
+			err = a.repeat(ctx, say)
+		} else if err == nil {
+			a.conclude(endOfLost(holder.Outcome), store.ErrLeaseLost)
+			return store.ErrLeaseLost
 		}
 	}
-	return err
-}
-
-// releaseLateTry makes sure that an earlier try of the claim, which may still be on its
-// way to the store, does not hold the key when it arrives.
-func (a *Attempt) releaseLateTry() {
-	if a.late {
-		a.releaseLater(releaseLate, nil)
+	f, _ := classify(err)
+	switch {
+	case err == nil:
+		a.conclude(EndUnknown, nil)
+	case !f.repeatEnd:
+		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
+	default:
+		a.endLater(EndUnknown, store.CompleteRequest{}, err)
 	}
-}
-
-// releaseLater releases a claim that will not run, and releases it once more when the
-// last of its tries has arrived. The call gets another owner, so that a claim that it
-// makes later, as a waiting call does, is not released with this one.
-func (c *call) releaseLater(err error) {
-	newAttempt(c).releaseLater(releaseFirst, err)
-	c.owner = store.NewOwner()
+	return err
 }

@@ -94,10 +94,7 @@ func (r *renewer) wait(ctx context.Context) {
 	started := r.started
 	r.mu.Unlock()
 	if started {
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-		}
+		await(ctx, r.done)
 	}
 }
 

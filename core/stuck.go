@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -38,50 +37,11 @@ const (
 // operation: those are digests of something else.
 var stuckLock = store.ID(sha256.Sum256([]byte("reprise: the count of stuck records")))
 
-// errUncounted marks the error of a count.
-var errUncounted = errors.New("count of stuck records")
-
 // StuckCount is how many records of one label wait for an operator: see [Engine.Stuck].
 type StuckCount struct {
 	Label string            // of the policy
 	State store.RecordState // StateLapsed or StateUnknown
 	Count int
-}
-
-// Stuck returns how many records of the store are stuck (see [store.Record.Stuck]), also
-// those of other processes and of clients that never come back: for each label, and each
-// of the two states. Labels that this engine knows are there with zero.
-//
-// The first call starts the count, as the first operation starts the maintenance of the
-// store, which Stuck starts too. One process at a time counts, every five minutes, in
-// small steps that take a tenth of the time: the one that holds a lock in the store,
-// which another takes over within two minutes when it dies or is closed. All others get
-// false, and so does every caller before the first count, after one that failed, and
-// where the store cannot be counted, because it is not a [store.Inspector]. Where counts
-// fail, [Stats.Uncounted] tells it from the count of another process. Stuck itself does
-// not call the store. A process
-// that was not asked for ten minutes counts no more before it is asked again: another one
-// does, whose count is read.
-func (e *Engine) Stuck() (counts []StuckCount, ok bool) {
-	if !e.work.begin() {
-		return nil, false
-	}
-	defer e.work.done()
-	e.maintain()
-	e.stuck.read.Store(int64(sinceStart()))
-	e.counting.start(e.base, &e.observing.log, e.stuck.work)
-	found := e.stuck.found.Load()
-	if found == nil || now().reached(found.until) {
-		return nil, false
-	}
-	all := make(stuckCounts, len(found.counts))
-	if known := e.tallies.known.Load(); known != nil {
-		for label := range *known {
-			all[label] = [2]int{}
-		}
-	}
-	maps.Copy(all, found.counts)
-	return all.list(), true
 }
 
 // stuckCounts has the lapsed and the unknown records of each label.
@@ -118,9 +78,9 @@ type stuckFound struct {
 // stuckCounter counts the stuck records of a store while it holds the lock.
 type stuckCounter struct {
 	inspector store.Inspector
-	locks     driver
+	locks     *driver
 	timeout   time.Duration
-	failed    func(ctx context.Context, err error)
+	observing *observing
 
 	// work is run, and nil where the store cannot be counted.
 	work      func(ctx context.Context)
@@ -135,21 +95,13 @@ type stuckCounter struct {
 	held    int // how often in a row another process had the lock
 }
 
-func (c *stuckCounter) init(st store.Store, e *Engine) {
-	c.uncounted.Store(true) // unless the store can be counted
-	inspector, ok := store.As[store.Inspector](st)
-	if !ok {
-		return
+func (c *stuckCounter) init(locks *driver, timeout time.Duration, o *observing) {
+	c.locks, c.timeout, c.observing = locks, timeout, o
+	var counts bool
+	if c.inspector, counts = store.As[store.Inspector](locks.store); counts {
+		c.work = c.run
 	}
-	c.inspector, c.locks, c.timeout = inspector, e.store, e.cfg.ClaimTimeout
-	c.work = c.run
-	c.uncounted.Store(false)
-	c.failed = func(ctx context.Context, err error) {
-		event := Event{Kind: EventStoreError, Err: fmt.Errorf("%w: %w", errUncounted, err)}
-		if e.observing.wants(&event) {
-			e.observing.queue(ctx, event)
-		}
-	}
+	c.uncounted.Store(!counts)
 }
 
 // run counts whenever somebody reads the count and it gets the lock, until ctx ends.
@@ -158,7 +110,10 @@ func (c *stuckCounter) run(ctx context.Context) {
 		wait := stuckPoll
 		if err := apart(func() error { return c.turn(ctx) }); err != nil && ctx.Err() == nil {
 			c.uncounted.Store(true)
-			c.failed(ctx, err)
+			event := Event{Kind: EventStoreError, Err: fmt.Errorf("%w: %w", errUncounted, err)}
+			if c.observing.wants(&event) {
+				c.observing.queue(ctx, event)
+			}
 			wait = stuckEvery // another process may do better
 			if errors.Is(err, store.ErrMisconfigured) {
 				wait = stuckDenied

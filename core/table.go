@@ -71,9 +71,10 @@ func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 
 // publish ends a claim with its result, for those that joined it. An attempt enters the
 // table in the same step.
-func (t *table) publish(claim *sharedClaim, res Result, err error) Result {
+func (t *table) publish(claim *sharedClaim, res Result, err error) (_ Result, turnedAway *Attempt) {
 	row := t.row(claim.id)
 	row.mu.Lock()
+	defer row.mu.Unlock()
 	for at := &row.claims; *at != nil; at = &(*at).next {
 		if *at == claim {
 			*at = claim.next
@@ -81,29 +82,25 @@ func (t *table) publish(claim *sharedClaim, res Result, err error) Result {
 		}
 	}
 	claim.next = nil
-	res, turnedAway := row.enter(res)
+	res, turnedAway = row.enter(res)
 	if claim.done == nil {
 		row.spare = claim // without a result, so it refers to no payload
 	} else {
 		claim.outcome, claim.payload, claim.err = res.Outcome, res.Payload, err
 		close(claim.done)
 	}
-	row.mu.Unlock()
-	turnedAway.discard()
-	return res
+	return res, turnedAway
 }
 
 // add enters the attempt of a result that was not shared.
-func (t *table) add(res Result) Result {
+func (t *table) add(res Result) (_ Result, turnedAway *Attempt) {
 	if res.Attempt == nil {
-		return res
+		return res, nil
 	}
 	row := t.row(res.Attempt.id)
 	row.mu.Lock()
-	res, turnedAway := row.enter(res)
-	row.mu.Unlock()
-	turnedAway.discard()
-	return res
+	defer row.mu.Unlock()
+	return row.enter(res)
 }
 
 // remove takes a out, if it is in.

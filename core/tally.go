@@ -5,50 +5,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/reprise-go/reprise/core/store"
 )
-
-// Stats returns the engine's present work and its counts since it was made.
-func (e *Engine) Stats() Stats {
-	s := Stats{
-		Waiting:           int(e.waiters.total.Load()),
-		SharedClaims:      e.sharedClaims.Load(),
-		BackgroundDropped: e.background.dropped.Load(),
-		Store:             e.store.usage(),
-		Leases:            e.renewer.leases(),
-	}
-	s.Totals, s.Labels = e.tallies.totals()
-	s.Uncounted = e.stuck.uncounted.Load()
-	e.background.mu.Lock()
-	s.Background, s.BackgroundBytes = e.background.held, e.background.bytes
-	e.background.mu.Unlock()
-	e.observing.stats(&s)
-	return s
-}
-
-// Stats is the result of [Engine.Stats]. Numbers of type uint64 only grow.
-type Stats struct {
-	Totals                   // of all labels together
-	Labels map[string]Totals // by label: see Operation.Label. From the thousandth on, labels are counted together as "(others)"
-
-	Leases  int // attempts of Running whose lease is kept; the others have none, or lost theirs
-	Waiting int // callers that wait for an attempt of another
-
-	SharedClaims uint64 // duplicates that got the result of another caller's claim
-
-	Background        int    // completions and releases that the background still has to make
-	BackgroundBytes   int64  // of their payloads
-	BackgroundDropped uint64 // those that it gave up, or had no room for: their claims lapse
-
-	EventsQueued  int    // events that no request waits for and that the observer has not been given yet
-	EventsDropped uint64 // those that there was no room for
-	EventsSlow    uint64 // calls of the observer that took longer than 100 ms
-
-	Uncounted bool // this process could not count the stuck records when it last had to, and no other one has counted them since: see [Engine.Stuck]
-
-	Store []store.Usage // the store's use of its slots, connections or memory; nil unless it is a [store.Meter]
-}
 
 const (
 	// mostLabels is how many labels are counted apart.

@@ -10,6 +10,14 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// releaseLateTry makes sure that an earlier try of the claim, which may still be on its
+// way to the store, does not hold the key when it arrives.
+func (a *Attempt) releaseLateTry() {
+	if a.late {
+		a.releaseLater(releaseLate, nil)
+	}
+}
+
 // ending ends an attempt in the background:
 //
 //	repeated ──── the store takes it ────────► the attempt has ended so
@@ -173,7 +181,7 @@ func (a *Attempt) releaseLater(step orphanStep, err error) {
 	b := &a.engine.background
 	o := &orphan{slot{attempt: a, share: max(1, b.limits.Tasks/2)}, step}
 	if step == releaseLate {
-		o.due = a.engine.arrival()
+		o.due = a.engine.cfg.arrival()
 	}
 	if o.blocks() {
 		o.share = max(1, b.limits.Tasks*3/4)
@@ -202,7 +210,7 @@ func (o *orphan) settle(ctx context.Context, err error) (again bool) {
 		}
 		o.drop(why, err)
 	case o.step == releaseFirst && ctx.Err() == nil:
-		o.step, o.due = releaseLast, a.engine.arrival()
+		o.step, o.due = releaseLast, a.engine.cfg.arrival()
 		return true
 	case o.step != releaseLate:
 		a.report(Event{End: EndReleased})
@@ -267,8 +275,11 @@ func (m *mark) settle(ctx context.Context, err error) (again bool) {
 	f, _ := classify(err)
 	switch a := m.attempt; {
 	case !a.open():
-	case a.over.Load():
-		a.overrun()
+	case a.over.Load(): // the attempt itself ends with its handler: until then no operation runs beside it
+		a.lost.Store(true)
+		a.engine.renewer.remove(a)
+		a.engine.waiters.wake(a.id)
+		a.report(Event{End: EndUnknown, Reason: overrunReason})
 	case errors.Is(err, store.ErrLeaseLost):
 		if a.loseLease() {
 			a.report(Event{Kind: EventLeaseLost})
@@ -278,4 +289,43 @@ func (m *mark) settle(ctx context.Context, err error) (again bool) {
 	}
 	m.attempt.engine.work.done()
 	return false
+}
+
+// releaseOnce asks the store once. To release a record that was marked meanwhile is no
+// error, and has no effect.
+func (a *Attempt) releaseOnce(ctx context.Context) error {
+	err := a.engine.store.release(ctx, a.id, a.owner)
+	if err != nil || a.over.Load() || !a.marking.Load() {
+		return err
+	}
+	return a.findMark(ctx)
+}
+
+// findMark finds out whether the record of a released attempt is still there, because it
+// was marked before. It claims without takeover, for another owner: a mark that arrives
+// only now then finds another owner's record.
+func (a *Attempt) findMark(ctx context.Context) error {
+	c := a.call
+	c.owner, c.values, c.waiting = store.NewOwner(), a.after, false
+	found, err := c.engine.store.claim(ctx, c.claimRequest(false))
+	f, _ := classify(err)
+	switch {
+	case f.mayHold:
+		c.releaseLater(err)
+	case err == nil && found.Outcome == store.Lapsed:
+		a.over.Store(true)
+	case err == nil && found.Outcome == store.Claimed:
+		if err := c.engine.store.release(ctx, c.id, c.owner); err != nil {
+			c.releaseLater(err)
+		}
+	}
+	return err
+}
+
+// releaseLater releases a claim that will not run, and releases it once more when the
+// last of its tries has arrived. The call gets another owner, so that a claim that it
+// makes later, as a waiting call does, is not released with this one.
+func (c *call) releaseLater(err error) {
+	newAttempt(c).releaseLater(releaseFirst, err)
+	c.owner = store.NewOwner()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -159,4 +160,153 @@ func (l *operatorLog) due(message string) (skipped int, due bool) {
 	skipped = p.skipped
 	*p = logPause{until: at.add(operatorLogPause)}
 	return skipped, true
+}
+
+func notifyAll(ctx context.Context, list []Observer, e Event) {
+	called := 0
+	defer func() {
+		if called < len(list) { // the last one ended the goroutine
+			notifyAll(ctx, list[called:], e)
+		}
+	}()
+	for called < len(list) {
+		called++
+		notify(ctx, list[called-1], e)
+	}
+}
+
+// notify calls one observer and swallows its panic.
+func notify(ctx context.Context, o Observer, e Event) {
+	if o == nil {
+		return
+	}
+	defer func() { _ = recover() }()
+	o.Observe(ctx, e)
+}
+
+const (
+	maxQueuedEvents = 4096
+	slowObservation = 100 * time.Millisecond
+)
+
+// observing calls the observer of an engine, and its log for operators. The goroutine of
+// a request reports its events at once. An event that no request waits for, such as a
+// renewal, goes through a bounded queue with a separate goroutine, so that an observer
+// that blocks delays only other events.
+type observing struct {
+	observer Observer // nil: none
+	log      operatorLog
+
+	slow    atomic.Uint64
+	dropped atomic.Uint64
+
+	mu     sync.Mutex
+	events []queuedEvent
+	idle   chan struct{} // not nil while the goroutine runs; closed when it ends
+}
+
+type queuedEvent struct {
+	ctx   context.Context
+	event Event
+}
+
+// wants reports whether the observer or the log wants an event, of which the caller has
+// set the kind. Few events concern the log.
+func (o *observing) wants(e *Event) bool {
+	if o.observer != nil {
+		return true
+	}
+	_, message := notice(e)
+	return message != ""
+}
+
+// notify calls the log and the observer, and counts the call if it was slow.
+func (o *observing) notify(ctx context.Context, e Event) {
+	start := now().mono
+	o.log.report(ctx, &e)
+	notify(ctx, o.observer, e)
+	if now().mono-start > slowObservation {
+		o.slow.Add(1)
+	}
+}
+
+// queue reports an event from a separate goroutine, or drops it when the queue is full.
+func (o *observing) queue(ctx context.Context, e Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.events) >= maxQueuedEvents {
+		o.dropped.Add(1)
+		return
+	}
+	o.events = append(o.events, queuedEvent{ctx, e})
+	if o.idle == nil {
+		o.idle = make(chan struct{})
+		go o.serve(o.idle)
+	}
+}
+
+// serve passes on queued events until there are none. When an observer ends its
+// goroutine, another one goes on.
+func (o *observing) serve(idle chan struct{}) {
+	drained := false
+	defer func() {
+		if drained {
+			close(idle)
+		} else {
+			go o.serve(idle)
+		}
+	}()
+	for {
+		o.mu.Lock()
+		if len(o.events) == 0 {
+			o.events, o.idle = nil, nil
+			o.mu.Unlock()
+			drained = true
+			return
+		}
+		next := o.events[0]
+		o.events[0] = queuedEvent{}
+		o.events = o.events[1:]
+		o.mu.Unlock()
+		o.notify(next.ctx, next.event)
+	}
+}
+
+// wait returns when the events of the queue have been passed on, or when ctx ends.
+func (o *observing) wait(ctx context.Context) {
+	o.mu.Lock()
+	idle := o.idle
+	o.mu.Unlock()
+	if idle != nil {
+		await(ctx, idle)
+	}
+}
+
+// errUncounted marks the error of a count.
+var errUncounted = errors.New("count of stuck records")
+
+// Observer is notified of every transition that an [Engine] makes or sees, from many
+// goroutines at once. A panic in it is swallowed: observers cannot break a request.
+//
+// An event of a request is observed by the goroutine of the request, which waits for it:
+// be quick. The context has the values of the request, such as its trace; do not keep it.
+// Events that no request waits for (renewals, losses, and the work in the background)
+// come from a separate goroutine, one after the other. Their context has the values that
+// [Config].Detach copied. When an observer blocks, up to 4,096 of them wait and the
+// others are dropped, without further delays; see [Stats].
+type Observer interface {
+	Observe(ctx context.Context, e Event)
+}
+
+// ObserverFunc makes an [Observer] of a function.
+type ObserverFunc func(ctx context.Context, e Event)
+
+// Observe calls f.
+func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
+
+// Observers joins several observers into one, called in order. A nil one is skipped, and
+// one that panics, or ends its goroutine, does not keep the others from being called.
+// Without any it is silent.
+func Observers(list ...Observer) Observer {
+	return ObserverFunc(func(ctx context.Context, e Event) { notifyAll(ctx, list, e) })
 }

@@ -1,9 +1,7 @@
 package reprise
 
 import (
-	"context"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,82 +48,6 @@ const (
 	firstPoll   = 25 * time.Millisecond
 	longestPoll = 500 * time.Millisecond
 )
-
-// wait waits for another attempt to end. It answers InProgress when the time is up, a
-// limit is reached, or ctx has ended.
-func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
-	c.seen = InProgress
-	list := &c.engine.waiters
-	key := queueKey{id: c.id, fingerprint: c.fingerprint, maxAttempts: c.maxAttempts, failOpen: c.failOpen}
-	scope = strings.Clone(scope) // it stays a key of the map while other callers of the scope wait
-	w := &waiter{head: make(chan struct{})}
-	q, ok := list.join(key, scope, w)
-	if !ok {
-		return Result{Outcome: InProgress}, nil
-	}
-	defer list.leave(scope, q, w)
-
-	patient, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	select {
-	case <-w.head:
-		return c.poll(ctx, patient, q)
-	case <-q.done:
-		return q.result, q.err
-	case <-patient.Done():
-		select {
-		case <-q.done: // both are ready: prefer the result
-			return q.result, q.err
-		default:
-			return Result{Outcome: InProgress}, nil
-		}
-	case <-c.engine.work.closing:
-		return Result{}, store.ErrClosed
-	}
-}
-
-// poll asks as the head of a queue until the result is another than InProgress, or its
-// client's patience ends.
-func (c *call) poll(client, patient context.Context, q *queue) (Result, error) {
-	e := c.engine
-	c.waiting = true
-	// The watch starts before the first look, so that no change is missed between the
-	// two.
-	changed, stop := e.store.watch(patient, c.id)
-	defer stop()
-	for every := firstPoll; ; every = min(2*every, longestPoll) {
-		switch {
-		case e.work.isClosing():
-			return Result{}, store.ErrClosed
-		case patient.Err() != nil:
-			return Result{Outcome: InProgress}, nil
-		}
-		res, err := c.look(now()) //nolint:contextcheck // bounded by the engine, not by its client
-		switch {
-		case err == nil && res.Outcome == InProgress:
-		case res.Attempt == nil:
-			e.waiters.answer(q, res, err)
-			return res, err
-		case client.Err() != nil: // the client has left
-			res.Attempt.releaseUnrun() //nolint:contextcheck // bounded by the engine, not by its client
-			return Result{Outcome: InProgress}, nil
-		default:
-			return res, nil
-		}
-		next := time.NewTimer(jitter(every))
-		select {
-		case <-next.C:
-		case <-q.wake:
-		case _, open := <-changed:
-			if !open {
-				changed = nil
-			}
-		case <-patient.Done():
-		case <-e.work.closing:
-		}
-		next.Stop()
-	}
-}
 
 // join adds w to the queue for key, unless a limit is reached.
 func (r *waiters) join(key queueKey, scope string, w *waiter) (*queue, bool) {

@@ -1,0 +1,236 @@
+package reprise
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+const (
+	claimTries  = 4 // of one claim, within its budget
+	claimRounds = 4 // of shared claims that a call joins before it asks alone
+)
+
+// look asks the table of this process, then the claims that are in flight already, and
+// then the store. It begins at the given instant.
+func (c *call) look(at instant) (Result, error) {
+	e := c.engine
+	budget := e.claiming.context(at.mono)
+	for round := 1; round <= claimRounds; round++ {
+		outcome, claim, leads := e.table.join(c)
+		switch {
+		case outcome != 0:
+			return Result{Outcome: outcome}, nil
+		case leads:
+			return c.lead(budget, claim, at)
+		}
+		if err := c.await(budget, claim); err != nil {
+			c.seen = InProgress
+			return Result{}, err
+		}
+		if res, ok := claim.answerTo(c, round); ok {
+			e.sharedClaims.Add(1)
+			return res, nil
+		}
+		switch {
+		case claim.err == nil:
+			c.seen = InProgress // or something else that another call found
+			continue
+		case budget.Err() != nil:
+			return Result{}, claim.err
+		}
+		break // each is on its own
+	}
+	res, err := c.claim(budget, now())
+	res, turnedAway := e.table.add(res)
+	turnedAway.discard()
+	return res, err
+}
+
+// lead claims for this call and for those that join it meanwhile.
+//
+//nolint:contextcheck // what a claim that is turned away leaves behind does not end with it
+func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (Result, error) {
+	published := false
+	defer func() {
+		if !published { // the store or the observer ended the goroutine
+			c.engine.table.publish(claim, Result{}, errNoReturn)
+		}
+	}()
+	res, err := c.claim(budget, at)
+	published = true
+	res, turnedAway := c.engine.table.publish(claim, res, err)
+	turnedAway.discard()
+	return res, err
+}
+
+// await waits for the result of a claim that another call leads, within the budget of
+// this one.
+func (c *call) await(budget context.Context, claim *sharedClaim) error {
+	select {
+	case <-claim.done:
+		return nil
+	case <-budget.Done():
+		select {
+		case <-claim.done: // both are ready: prefer the result
+			return nil
+		default:
+			return fmt.Errorf("%w: the claim of a simultaneous duplicate got no result within %v", store.ErrUnavailable, c.engine.cfg.ClaimTimeout)
+		}
+	}
+}
+
+// claim asks the store, from sent on, until it has a definite result, the budget is used
+// up, or asking again is of no use:
+//
+//	the last try      the tries before it       the call
+//	claimed           none may hold the key     runs
+//	claimed           one may still arrive      runs, and is released twice: see Attempt.late
+//	another result                              returns it
+//	failed            all were unreachable      fails, or runs unprotected if it fails open
+//	failed            the store was reached     fails
+//
+// Where one of the tries may hold the key and the call does not run by it, the key is
+// released in the background. The table of failures says what each error means.
+//
+//nolint:contextcheck // what the claim leaves behind does not end with it
+func (c *call) claim(ctx context.Context, sent instant) (res Result, err error) {
+	returned := false
+	defer func() {
+		if !returned { // the store or the observer ended the goroutine
+			c.releaseLater(errNoReturn)
+		}
+	}()
+	g, tried, err := c.ask(ctx, sent)
+	granted := err == nil && g.Outcome == store.Claimed
+	if tried.mayHold && !granted {
+		c.releaseLater(err)
+	}
+	switch {
+	case granted:
+		res, err = c.start(g, tried.mayHold)
+	case err == nil:
+		res = Result{Outcome: Outcome(g.Outcome), Payload: g.Payload, Remaining: g.Remaining}
+	case tried.unreachable && c.failOpen && c.seen == 0:
+		res, err = c.startUnprotected(err)
+	}
+	returned = true
+	return res, err
+}
+
+// ask returns the result of the last try, and the failures of all joined: whether one of
+// them may hold the key, and whether all of them were unreachable.
+func (c *call) ask(ctx context.Context, sent instant) (g grant, tried failure, err error) {
+	if c.hasValues() {
+		ctx = &callContext{Context: ctx, values: c.values}
+	}
+	tried.unreachable = true
+	for try := 1; ; try++ {
+		if g, err = c.claimOnce(ctx, sent); err == nil {
+			return g, tried, nil
+		}
+		c.observe(Event{Kind: EventStoreError, Err: err})
+		f, _ := classify(err)
+		tried.mayHold = tried.mayHold || f.mayHold
+		tried.unreachable = tried.unreachable && f.unreachable
+		if !f.repeatClaim || try == claimTries || !pause(ctx, firstPause<<(2*(try-1))) {
+			return g, tried, err
+		}
+		sent = now()
+	}
+}
+
+// claimOnce asks the store once, and renews its claim if too little of the lease is left
+// to run on. The lease it is granted counts from sent, which is not after the call.
+func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
+	e := c.engine
+	r, err := e.store.claim(ctx, c.claimRequest(true))
+	if err != nil {
+		return grant{}, err
+	}
+	g := grant{ClaimResult: r}
+	if r.Outcome != store.Claimed {
+		return g, nil
+	}
+	g.count(sent, min(r.Remaining, e.cfg.Lease))
+	if !now().reached(g.deadline) {
+		return g, nil // enough of the lease is left to run on
+	}
+
+	sent = now()
+	statuses, err := e.store.renew(ctx, []store.RenewRequest{{ID: c.id, Owner: c.owner, Lease: e.cfg.Lease}})
+	if err != nil {
+		return grant{}, fmt.Errorf("%w: claimed, but the renewal failed: %v", errReached, err) //nolint:errorlint // whatever it was, the claim is held
+	}
+	g.count(sent, e.cfg.Lease)
+	if statuses[0] != store.Renewed || now().reached(g.deadline) {
+		return grant{}, fmt.Errorf("%w: claimed, but the lease ran out before it was renewed", errReached)
+	}
+	return g, nil
+}
+
+// grant is a claim that the store granted, and how long to rely on its lease.
+type grant struct {
+	store.ClaimResult
+	deadline, renewAt instant
+}
+
+// count sets until when a lease that was asked for at sent is relied on, and when it is
+// to be renewed.
+func (g *grant) count(sent instant, lease time.Duration) {
+	g.deadline, g.renewAt = sent.add(localDeadline(lease)), renewalDue(sent, lease)
+}
+
+// start makes the attempt of a call that was granted. A claim for which the store has no
+// transaction is released; late says that an earlier try of it may still arrive.
+func (c *call) start(g grant, late bool) (Result, error) {
+	e, a := c.engine, newAttempt(c)
+	a.late = late
+	a.bound = &a.run
+	if c.transacts {
+		var err error
+		if a.bound, a.tx, err = e.store.transaction(&a.run, a.id, a.owner); err != nil {
+			c.observe(Event{Kind: EventStoreError, Err: err})
+			c.releaseLater(err)
+			return Result{}, err
+		}
+	}
+	a.number, a.fence = g.Attempt, g.Fence
+	if !e.renewer.add(e.base, a, g.deadline, g.renewAt, e.cfg.runUntil()) { // Close gave up while the claim was on its way
+		a.releaseUnrun()
+		return Result{}, store.ErrClosed
+	}
+	return Result{Outcome: Claimed, Attempt: a}, nil
+}
+
+// startUnprotected starts an attempt without a claim: the store could not be reached,
+// with err. Only the table of this process excludes others.
+func (c *call) startUnprotected(err error) (Result, error) {
+	a := newAttempt(c)
+	a.unprotected, a.claimErr, a.bound = true, err, &a.run
+	if !c.engine.renewer.add(c.engine.base, a, never, never, c.engine.cfg.runUntil()) {
+		return Result{}, store.ErrClosed
+	}
+	return Result{Outcome: Unprotected, Attempt: a}, nil
+}
+
+// discard ends an attempt that the table turned away. The call to Begin continues without
+// it.
+func (a *Attempt) discard() {
+	switch {
+	case a == nil:
+	case a.unprotected:
+		a.engine.renewer.remove(a)
+	default:
+		a.releaseUnrun() // its claim was granted
+	}
+}
+
+// releaseUnrun releases a granted attempt that will not run.
+func (a *Attempt) releaseUnrun() {
+	a.unrun = true
+	a.engine.work.retain() // the release ends the attempt, and Begin ends too
+	_ = a.Release()        // it continues in the background if necessary
+}
