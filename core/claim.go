@@ -31,7 +31,6 @@ func (c *call) look(at instant) (Result, error) {
 			return Result{}, err
 		}
 		if res, ok := claim.answerTo(c, round); ok {
-			e.sharedClaims.Add(1)
 			return res, nil
 		}
 		switch {

@@ -46,8 +46,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 		return CompleteResult{}, err
 	}
 	if a.unprotected {
-		a.conclude(EndUnrecorded, a.claimErr)
-		return CompleteResult{End: EndUnrecorded, Err: a.claimErr}, nil
+		return a.completed(EndUnrecorded, a.claimErr), nil
 	}
 	ctx := a.completionContext()
 	begun := a.closeTx()
@@ -69,13 +68,18 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	err := a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 	switch {
 	case err == nil:
-		a.conclude(EndRecorded, nil)
-		return CompleteResult{End: EndRecorded}, nil
+		return a.completed(EndRecorded, nil), nil
 	case errors.Is(err, store.ErrLeaseLost):
 		return a.completeLost(ctx, r), nil
 	default:
 		return a.completeLater(r, err), nil
 	}
+}
+
+// completed concludes an attempt whose result may be sent as end says.
+func (a *Attempt) completed(end AttemptEnd, why error) CompleteResult {
+	a.conclude(end, why)
+	return CompleteResult{End: end, Err: why}
 }
 
 // completeLost determines the end of an attempt after the store called its lease lost:
@@ -98,8 +102,7 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 		r.Attempt, r.Fence = holder.Attempt, holder.Fence
 		err = a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 		if err == nil {
-			a.conclude(EndRecorded, nil)
-			return CompleteResult{End: EndRecorded}
+			return a.completed(EndRecorded, nil)
 		}
 	}
 	if err != nil {
@@ -109,25 +112,25 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 	if overran {
 		end, why, a.reason = EndUnknown, errNotReturned, overrunReason
 	}
-	a.conclude(end, why)
-	return CompleteResult{End: end, Payload: holder.Payload, Err: why}
+	res := a.completed(end, why)
+	res.Payload = holder.Payload
+	return res
 }
 
 // completeLater lets the result be sent, unrecorded, and repeats the completion where
 // that is useful.
 func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResult {
-	if f, _ := classify(err); f.repeatEnd {
-		a.observe(Event{End: EndUnrecorded, Err: err})
-		a.endLater(EndRecorded, r, err)
-	} else {
-		a.conclude(EndUnrecorded, err)
+	if f, _ := classify(err); !f.repeatEnd {
+		return a.completed(EndUnrecorded, err)
 	}
+	a.observe(Event{End: EndUnrecorded, Err: err})
+	a.endLater(EndRecorded, r, err)
 	return CompleteResult{End: EndUnrecorded, Err: err}
 }
 
-// This file ends attempts whose handlers have begun a transaction of the store: see
-// [Operation].Transactional. Their claims are leased, as all others are. What differs is
-// the completion that keeps effects:
+// An attempt whose handler has begun a transaction of the store (see
+// [Operation].Transactional) is leased as all others are. Only the completion that keeps
+// effects differs:
 //
 //	committed                    EndRecorded
 //	the record is another's      rolled back: EndSuperseded or EndContested, by its holder;
@@ -151,8 +154,7 @@ func (a *Attempt) commit(ctx context.Context, r store.CompleteRequest) CompleteR
 	decided = true
 	switch {
 	case err == nil:
-		a.conclude(EndRecorded, nil)
-		return CompleteResult{End: EndRecorded}
+		return a.completed(EndRecorded, nil)
 	case errors.Is(err, store.ErrLeaseLost):
 		return a.commitLost(ctx)
 	}
@@ -163,8 +165,7 @@ func (a *Attempt) commit(ctx context.Context, r store.CompleteRequest) CompleteR
 	case errors.Is(err, store.ErrMisconfigured):
 		return a.endedByHandler(ctx, err)
 	default:
-		a.conclude(EndUndecided, err)
-		return CompleteResult{End: EndUndecided, Err: err}
+		return a.completed(EndUndecided, err)
 	}
 }
 
@@ -179,38 +180,33 @@ func (a *Attempt) commitLost(ctx context.Context) CompleteResult {
 	case err != nil, holder.Outcome == store.Claimed: // it is not known to be another's, or was lost and is this attempt's anew
 		return a.notApplied(ctx, store.ErrLeaseLost)
 	case holder.Outcome == store.Mismatch:
-		a.conclude(EndNotApplied, store.ErrLeaseLost)
-		return CompleteResult{End: EndNotApplied, Err: store.ErrLeaseLost}
+		return a.completed(EndNotApplied, store.ErrLeaseLost)
 	}
-	end := endOfLost(holder.Outcome)
-	a.conclude(end, store.ErrLeaseLost)
-	return CompleteResult{End: end, Payload: holder.Payload, Err: store.ErrLeaseLost}
+	res := a.completed(endOfLost(holder.Outcome), store.ErrLeaseLost)
+	res.Payload = holder.Payload
+	return res
 }
 
 // notApplied releases the claim of an attempt whose effects were rolled back, so that the
 // retry runs.
 func (a *Attempt) notApplied(ctx context.Context, cause error) CompleteResult {
-	res := CompleteResult{End: EndNotApplied, Err: cause}
 	err := a.repeat(ctx, a.releaseOnce)
 	if f, _ := classify(err); err != nil && f.repeatEnd {
 		a.observe(Event{End: EndNotApplied, Err: cause})
 		a.endLater(EndReleased, store.CompleteRequest{}, err)
-		return res
+		return CompleteResult{End: EndNotApplied, Err: cause}
 	}
 	a.releaseLateTry()
-	a.conclude(EndNotApplied, cause)
-	return res
+	return a.completed(EndNotApplied, cause)
 }
 
 // endedByHandler ends an attempt whose handler committed its transaction, or rolled it
 // back, by a statement. Its effects may be permanent, so that a retry must not run.
 func (a *Attempt) endedByHandler(ctx context.Context, cause error) CompleteResult {
 	a.reason = "the handler ended the transaction of its attempt by itself"
-	res := CompleteResult{End: EndUnknown, Err: cause}
 	if err := a.repeat(ctx, func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }); err != nil {
 		a.endLater(EndUnknown, store.CompleteRequest{}, err)
-		return res
+		return CompleteResult{End: EndUnknown, Err: cause}
 	}
-	a.conclude(EndUnknown, cause)
-	return res
+	return a.completed(EndUnknown, cause)
 }

@@ -10,6 +10,20 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// taken returns the end of an attempt for which the store took an end, and why it is
+// another: a release may have come too late.
+func (a *Attempt) taken(end AttemptEnd) (AttemptEnd, error) {
+	if end != EndReleased {
+		return end, nil
+	}
+	if a.over.Load() {
+		a.reason = overrunReason
+		return EndUnknown, errNotReturned
+	}
+	a.releaseLateTry()
+	return EndReleased, nil
+}
+
 // releaseLateTry makes sure that an earlier try of the claim, which may still be on its
 // way to the store, does not hold the key when it arrives.
 func (a *Attempt) releaseLateTry() {
@@ -81,15 +95,7 @@ func (e *ending) settle(ctx context.Context, err error) (again bool) {
 		e.drop(why)
 		return false
 	}
-	if e.end == EndReleased && a.over.Load() {
-		a.reason = overrunReason
-		a.concludeLater(EndUnknown, errNotReturned)
-		return false
-	}
-	if e.end == EndReleased {
-		a.releaseLateTry()
-	}
-	a.concludeLater(e.end, nil)
+	a.concludeLater(a.taken(e.end))
 	return false
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"sync/atomic"
 
 	"github.com/reprise-go/reprise/core/internal/bounds"
 	"github.com/reprise-go/reprise/core/store"
@@ -29,8 +28,6 @@ type Engine struct {
 	stuck       stuckCounter
 	observing   observing
 	tallies     tallies
-
-	sharedClaims atomic.Uint64
 
 	claiming   budget // of Begin
 	completing budget // of the work that a result waits for
@@ -204,12 +201,10 @@ func (e *Engine) Close(ctx context.Context) error {
 func (e *Engine) Stats() Stats {
 	s := Stats{
 		Waiting:           int(e.waiters.total.Load()),
-		SharedClaims:      e.sharedClaims.Load(),
 		BackgroundDropped: e.background.dropped.Load(),
 		Store:             e.store.usage(),
 		Leases:            e.renewer.leases(),
 		EventsDropped:     e.observing.dropped.Load(),
-		EventsSlow:        e.observing.slow.Load(),
 		Uncounted:         e.stuck.uncounted.Load(),
 	}
 	s.Totals, s.Labels = e.tallies.totals()
@@ -230,15 +225,12 @@ type Stats struct {
 	Leases  int // attempts of Running whose lease is kept; the others have none, or lost theirs
 	Waiting int // callers that wait for an attempt of another
 
-	SharedClaims uint64 // duplicates that got the result of another caller's claim
-
 	Background        int    // completions and releases that the background still has to make
 	BackgroundBytes   int64  // of their payloads
 	BackgroundDropped uint64 // those that it gave up, or had no room for: their claims lapse
 
 	EventsQueued  int    // events that no request waits for and that the observer has not been given yet
 	EventsDropped uint64 // those that there was no room for
-	EventsSlow    uint64 // calls of the observer that took longer than 100 ms
 
 	Uncounted bool // this process could not count the stuck records when it last had to, and no other one has counted them since: see [Engine.Stuck]
 

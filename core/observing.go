@@ -184,10 +184,7 @@ func notify(ctx context.Context, o Observer, e Event) {
 	o.Observe(ctx, e)
 }
 
-const (
-	maxQueuedEvents = 4096
-	slowObservation = 100 * time.Millisecond
-)
+const maxQueuedEvents = 4096
 
 // observing calls the observer of an engine, and its log for operators. The goroutine of
 // a request reports its events at once. An event that no request waits for, such as a
@@ -197,7 +194,6 @@ type observing struct {
 	observer Observer // nil: none
 	log      operatorLog
 
-	slow    atomic.Uint64
 	dropped atomic.Uint64
 
 	mu     sync.Mutex
@@ -220,14 +216,10 @@ func (o *observing) wants(e *Event) bool {
 	return message != ""
 }
 
-// notify calls the log and the observer, and counts the call if it was slow.
+// notify calls the log and the observer.
 func (o *observing) notify(ctx context.Context, e Event) {
-	start := now().mono
 	o.log.report(ctx, &e)
 	notify(ctx, o.observer, e)
-	if now().mono-start > slowObservation {
-		o.slow.Add(1)
-	}
 }
 
 // queue reports an event from a separate goroutine, or drops it when the queue is full.

@@ -30,30 +30,7 @@ func (a *Attempt) Release() error {
 		a.conclude(EndUnrecorded, a.claimErr)
 		return nil
 	}
-	defer func() {
-		if !a.settled { // the store or an observer ended the goroutine
-			a.endLater(EndReleased, store.CompleteRequest{}, errNoReturn)
-		}
-	}()
-	ctx := a.completionContext()
-	if a.closeTx() {
-		a.rollback(ctx)
-	}
-	err := a.repeat(ctx, a.releaseOnce)
-	f, _ := classify(err)
-	switch {
-	case err == nil && a.over.Load():
-		a.reason, err = overrunReason, errNotReturned
-		a.conclude(EndUnknown, err)
-	case err == nil:
-		a.releaseLateTry()
-		a.conclude(EndReleased, nil)
-	case !f.repeatEnd:
-		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
-	default:
-		a.endLater(EndReleased, store.CompleteRequest{}, err)
-	}
-	return err
+	return a.endEmpty(EndReleased, func(ctx context.Context) error { return a.repeat(ctx, a.releaseOnce) })
 }
 
 // Unknown ends the attempt without a result: whether its effects happened is not known
@@ -81,34 +58,46 @@ func (a *Attempt) Unknown(reason string) error {
 	if a.reason = bounds.Printable(reason, store.MaxReason); reason == "" {
 		a.reason = "no reason given"
 	}
+	say := func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }
+	return a.endEmpty(EndUnknown, func(ctx context.Context) error {
+		err := a.repeat(ctx, say)
+		if !errors.Is(err, store.ErrLeaseLost) {
+			return err
+		}
+		switch holder, err := a.holder(ctx); {
+		case err != nil:
+			return err
+		case holder.Outcome == store.Claimed: // the record itself was lost, and is this attempt's anew
+			return a.repeat(ctx, say)
+		default:
+			a.conclude(endOfLost(holder.Outcome), store.ErrLeaseLost)
+			return store.ErrLeaseLost
+		}
+	})
+}
+
+// endEmpty ends the attempt without a result, by what ask asks of the store.
+func (a *Attempt) endEmpty(end AttemptEnd, ask func(context.Context) error) error {
 	defer func() {
 		if !a.settled { // the store or an observer ended the goroutine
-			a.endLater(EndUnknown, store.CompleteRequest{}, errNoReturn)
+			a.endLater(end, store.CompleteRequest{}, errNoReturn)
 		}
 	}()
 	ctx := a.completionContext()
 	if a.closeTx() {
 		a.rollback(ctx)
 	}
-	say := func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }
-	err := a.repeat(ctx, say)
-	if errors.Is(err, store.ErrLeaseLost) {
-		var holder store.ClaimResult
-		if holder, err = a.holder(ctx); err == nil && holder.Outcome == store.Claimed { // the record itself was lost, and is this attempt's anew
-			err = a.repeat(ctx, say)
-		} else if err == nil {
-			a.conclude(endOfLost(holder.Outcome), store.ErrLeaseLost)
-			return store.ErrLeaseLost
-		}
-	}
+	err := ask(ctx)
 	f, _ := classify(err)
 	switch {
+	case a.settled:
 	case err == nil:
-		a.conclude(EndUnknown, nil)
+		end, err = a.taken(end)
+		a.conclude(end, err)
 	case !f.repeatEnd:
 		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
 	default:
-		a.endLater(EndUnknown, store.CompleteRequest{}, err)
+		a.endLater(end, store.CompleteRequest{}, err)
 	}
 	return err
 }
