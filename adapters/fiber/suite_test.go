@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/adapters/fiber/nativeapp"
-	shared "github.com/reprise-go/reprise/adapters/internal/fasthttp/nativeapp"
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
@@ -13,16 +12,14 @@ import (
 
 //nolint:paralleltest // Run is parallel
 func TestConformance(t *testing.T) {
-	adaptertest.Run(t, testapp.OverMemory(nativeapp.New, shared.Waivers()...))
+	adaptertest.Run(t, testapp.OverMemory(nativeapp.New, testapp.FastHTTPWaivers...))
 }
 
-// Handlers may read bodies as streams, for which fasthttp has no limit of its own. No
-// release of it reads the trailer section of a stream to its end.
+// Handlers may read bodies as streams, for which fasthttp has no limit of its own.
 func TestConformanceWithStreams(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, testapp.OverMemory(nativeapp.NewStreaming, append(
 		slices.Clip(testapp.FastHTTPWaivers),
 		conformance.Waiver{Case: "R26e", Says: "want 413", Reason: "Fiber's BodyLimit bounds no stream"},
-		conformance.Waiver{Case: "R27b", Says: `after the chunks ""`, Reason: "fasthttp takes a stream as whole that breaks off between two chunks"},
 	)...))
 }

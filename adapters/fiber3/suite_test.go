@@ -4,12 +4,11 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/adapters/fiber3/nativeapp"
-	shared "github.com/reprise-go/reprise/adapters/internal/fasthttp/nativeapp"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 )
 
 //nolint:paralleltest // Run is parallel
 func TestConformance(t *testing.T) {
-	adaptertest.Run(t, testapp.OverMemory(nativeapp.New, shared.Waivers()...))
+	adaptertest.Run(t, testapp.OverMemory(nativeapp.New, testapp.FastHTTPWaivers...))
 }

@@ -10,5 +10,5 @@ import (
 
 //nolint:paralleltest // Run is parallel
 func TestConformance(t *testing.T) {
-	adaptertest.Run(t, testapp.OverMemory(nativeapp.New, testapp.NetHTTPWaivers...))
+	adaptertest.Run(t, testapp.OverMemory(nativeapp.New))
 }

@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -56,19 +55,6 @@ var bodyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R27a", Rule: "A body that ends before its declared length runs nothing and stores nothing.", Source: "RFC 9112 8"},
-		func(e *env) {
-			body := e.post(echoes).body
-			e.refusesParts(line{"Content-Length", "12"}, "", body[:1], body[:len(body)-1])
-		},
-	},
-	{
-		conformance.Case{ID: "R27b", Rule: "A body whose chunks break off or are malformed runs nothing and stores nothing.", Source: "RFC 9112 8"},
-		func(e *env) {
-			e.refusesParts(chunkedCoding, "", "4\r\n{\"am", "4\r\n{\"am\r\n", "zz\r\n{}\r\n0\r\n\r\n", "4\r\n{\"amX\r\n0\r\n\r\n", "-1\r\n\r\n0\r\n\r\n")
-		},
-	},
-	{
 		conformance.Case{ID: "R27c", Rule: "The handler reads the body exactly as it was sent.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
@@ -95,12 +81,6 @@ var bodyCases = []testCase{
 					srv.Errorf("the handler sees %+v", e)
 				}
 			}
-		},
-	},
-	{
-		conformance.Case{ID: "R27e", Rule: "A body whose trailer section breaks off runs nothing and stores nothing.", Source: "RFC 9112 8"},
-		func(e *env) {
-			e.refusesParts(chunkedCoding, "4\r\n{\"am\r\n0\r\n", "4\r\n{\"am\r\n0\r\nX-Checksum: a")
 		},
 	},
 	{
@@ -250,50 +230,6 @@ func (srv *server) wantWholeOrRefused(c call, send func(call) string) {
 		}
 	}
 	srv.ran(before)
-}
-
-var chunkedCoding = line{"Transfer-Encoding", "chunked"}
-
-// refusesParts demands that a keyed request is refused, runs nothing and stores nothing,
-// whichever of the parts its client sends of the body before it leaves.
-func (e *env) refusesParts(framing line, parts ...string) {
-	e.Helper()
-	srv := e.serve(Options{})
-	c := e.post(echoes)
-	for _, sent := range parts {
-		w := srv.dial()
-		w.write(c.head(framing) + sent)
-		w.closeWrite()
-		if !w.wantRefusal(400) {
-			srv.Errorf("after the chunks %q", sent)
-		}
-	}
-	srv.wantUnused(c)
-}
-
-// wantRefusal demands that the response is a refusal with one of these statuses, or that
-// the connection is closed without one.
-func (w *wire) wantRefusal(statuses ...int) bool {
-	w.srv.Helper()
-	a, err := w.tryRead()
-	if err != nil && isClosed(err) || err == nil && slices.Contains(statuses, a.status) {
-		return true
-	}
-	w.srv.Errorf("answered %v, %v; want %d or a closed connection", a, err, statuses)
-	return false
-}
-
-// wantUnused demands that no request with the key of c has run or is stored: the next one
-// is the first.
-func (srv *server) wantUnused(c call) {
-	srv.Helper()
-	srv.ran(0)
-	srv.wantNoStoreCall()
-	first := srv.run(c)
-	if first.exec() != 1 {
-		srv.Errorf("the first whole request is run %d", first.exec())
-	}
-	srv.replays(c, first)
 }
 
 // wantOrder sends a request and demands the whole of its response, and then either an

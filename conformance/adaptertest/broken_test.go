@@ -1,7 +1,6 @@
 package adaptertest_test
 
 import (
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -18,25 +17,9 @@ func flawedAdapter(flaw broken.Flaw) adaptertest.Fixture {
 	st := sync.OnceValue(memstore.New)
 	return adaptertest.Fixture{
 		Open:  func(testing.TB) store.Store { return st() },
-		Serve: testapp.InTest(flawedServer(flaw)),
+		Serve: testapp.InTest(testapp.NetHTTP(broken.Middleware(flaw))),
 	}
 }
-
-// flawedServer builds servers of net/http whose adapter, or whose listener, has a flaw.
-func flawedServer(flaw broken.Flaw) func(*testapp.App) testapp.Server {
-	return func(a *testapp.App) testapp.Server {
-		return server{testapp.NetHTTP(broken.Middleware(flaw))(a), flaw}
-	}
-}
-
-type server struct {
-	testapp.Server
-
-	flaw broken.Flaw
-}
-
-// Serve implements [testapp.Server].
-func (s server) Serve(ln net.Listener) error { return s.Server.Serve(broken.Listener(s.flaw, ln)) }
 
 // An adapter without a flaw keeps every promise, so the flaws are why the others are
 // rejected.

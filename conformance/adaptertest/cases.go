@@ -8,7 +8,7 @@ import (
 )
 
 var cases = slices.Concat(
-	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, formCases, bodyCases, framingCases,
+	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, formCases, bodyCases,
 	outcomeCases, unknownCases, streamingCases, offloadCases, scopeCases, nestedCases, trapCases,
 )
 

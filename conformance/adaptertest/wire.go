@@ -92,9 +92,6 @@ func (w *wire) silent(d time.Duration) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// closeWrite closes the client's side of the connection for writing.
-func (w *wire) closeWrite() { _ = w.conn.CloseWrite() }
-
 // close leaves: with a reset, so that the server notices at once.
 func (w *wire) close() {
 	_ = w.conn.SetLinger(0)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/conformance/storetest"
@@ -57,13 +56,8 @@ func sheet() string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.ID, c.Rule, c.Source)
 	}
 	b.WriteString("\n### Waivers\n\nA waived case runs, and the build fails once it passes.\n\n")
-	for _, of := range []struct {
-		adapters string
-		waivers  []conformance.Waiver
-	}{{"nethttp, gin, echo, echo5", testapp.NetHTTPWaivers}, {"fiber, fiber3", testapp.FastHTTPWaivers}} {
-		for _, w := range of.waivers {
-			fmt.Fprintf(&b, "- %s, %s: %s\n", w.Case, of.adapters, w.Reason)
-		}
+	for _, w := range testapp.FastHTTPWaivers {
+		fmt.Fprintf(&b, "- %s, fiber, fiber3: %s\n", w.Case, w.Reason)
 	}
 	fmt.Fprintf(&b, sheetStores, len(storetest.Cases()))
 	b.WriteString("| case | rule | source |\n|---|---|---|\n")

@@ -21,17 +21,9 @@ func OverMemory(build func(*App) Server, waivers ...conformance.Waiver) func(tes
 	}
 }
 
-// NetHTTPWaivers are those of every adapter whose server is that of net/http.
-var NetHTTPWaivers = []conformance.Waiver{
-	{Case: "R27h", Says: "there is another answer", Reason: "net/http drops the length before any handler, as RFC 9112 permits, and keeps the connection: a proxy in front must refuse such requests"},
-	{Case: "R27i", Says: "answered 201", Reason: "net/http joins folded lines before any handler, as RFC 9112 permits: no adapter can see that they were folded"},
-}
-
-// FastHTTPWaivers are those of every adapter on fasthttp, the last of them on releases
-// before 1.70.
+// FastHTTPWaivers are those of every adapter on fasthttp.
 var FastHTTPWaivers = []conformance.Waiver{
 	{Case: "R1e", Silent: true, Says: "no handler started", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
 	{Case: "R17a", Silent: true, Says: "103 Early Hints", Reason: "fasthttp sends no informational answers"},
 	{Case: "R28a", Silent: true, Says: "read an answer", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
-	{Case: "R27e", Says: "answered 200", Reason: "fasthttp before 1.70 takes a chunked body as whole once its last chunk came; the handler gets all of it"},
 }

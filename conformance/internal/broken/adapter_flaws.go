@@ -1,7 +1,7 @@
 package broken
 
-// Adapters returns every adapter with a flaw. [Middleware] and [Listener] name a flaw by
-// its text, and no case rejects one that they do not know.
+// Adapters returns every adapter with a flaw. [Middleware] names a flaw by its text, and
+// no case rejects one that it does not know.
 func Adapters() []Mutant { return adapterFlaws }
 
 var adapterFlaws = []Mutant{
@@ -25,13 +25,6 @@ var adapterFlaws = []Mutant{
 	{"hides-fields", "shows the policy no field but the protocol's own", "R24g"},
 	{"marks-unkeyed", "marks answers to requests without a key", "R10b"},
 	{"recovers-unkeyed", "swallows the panics of handlers without a key", "T7"},
-
-	// Flaws in where a server ends a request. [Listener] has them.
-	{"takes-last-length", "takes the last of two lengths", "R27f"},
-	{"takes-any-coding", "takes every transfer coding for chunked", "R27g"},
-	{"prefers-chunks", "ignores the length of a request in chunks", "R27h"},
-	{"unfolds-lines", "joins folded lines", "R27i"},
-	{"drops-control-bytes", "drops control bytes from the header section", "R27j"},
 
 	// Flaws of how an adapter runs the handler.
 	{"clients-context", "cancels the handler when the client leaves", "R23a"},
