@@ -3,13 +3,10 @@ package broken
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -22,212 +19,111 @@ type Scope = func(*http.Request) (string, error)
 // that net/http can show.
 func Middleware(flaw Flaw) func(*protocol.Guard, Scope) func(http.Handler) http.Handler {
 	return func(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
-		guard = policyWith(flaw, guard)
 		return func(next http.Handler) http.Handler {
-			return &adapter{flaw: flaw, guard: guard, scope: scope, next: next, sent: make(map[string]http.Header)}
+			a := &adapter{guard: guard, scope: scope, next: next, pass: next, sent: make(map[string]http.Header), finish: (*protocol.Recorder).Finish}
+			for _, f := range adapterFlaws {
+				if f.Flaw == flaw {
+					f.wrong(a)
+				}
+			}
+			return a
 		}
 	}
 }
 
-// policyWith returns a guard that decides without the body, if that is the flaw.
-func policyWith(flaw Flaw, guard *protocol.Guard) *protocol.Guard {
-	decide := guard.Config().Keep.Decide
-	if flaw != "decides-blindly" || decide == nil {
-		return guard
-	}
-	other, err := guard.With(func(c *protocol.Config) {
-		c.Keep.Decide = func(e protocol.Ending) protocol.Decision { return decide(protocol.Ending{Status: e.Status}) }
-	})
-	if err != nil {
-		panic(err) // the guard was made from a valid configuration
-	}
-	return other
-}
-
-// adapter is an adapter for net/http, and wrong in one way.
+// adapter is an adapter for net/http, which a flaw changes. The functions that are nil do
+// nothing.
 type adapter struct {
-	flaw  Flaw
 	guard *protocol.Guard
 	scope Scope
 	next  http.Handler
+	pass  http.Handler // of requests that the guard does not decide about
+
+	reads   func(r *http.Request)                         // before the guard is asked
+	tells   func(q *protocol.Request, r *http.Request)    // changes what it is told
+	runs    protocol.Code                                 // the refusal that does not keep the handler from running
+	begins  func(inner, r *http.Request) *http.Request    // changes the request of the handler
+	panics  func(rec *protocol.Recorder, r *http.Request) // when the handler does
+	returns func(w *writer)                               // when the handler does
+	finish  func(rec *protocol.Recorder)                  // after that
+	sends   func(h http.Header)                           // changes the header of a first response
+	replies func(r *protocol.Response)                    // changes a response that no handler wrote
+	answers func(w *answer)                               // changes its header, and its status
+
+	oneStatus, hidesLength, stringsPass, copiesPass, holdsFlushes, hijacksUntold bool // of its writer
 
 	mu   sync.Mutex
 	sent map[string]http.Header // the header of the first response, by key
 }
 
-func (a *adapter) has(flaw Flaw) bool { return a.flaw == flaw }
-
 // ServeHTTP implements [http.Handler].
 func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if a.has("reads-first") || a.has("merges-trailers") || a.has("scope-in-trailers") {
-		body, err := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), errorReader{err}))
+	if a.reads != nil {
+		a.reads(r)
 	}
-	if a.has("merges-trailers") {
-		for name, values := range r.Trailer {
-			r.Header[name] = append(r.Header[name], values...)
-		}
-	}
-	admission := a.guard.Admit(r.Context(), a.request(r), func() (string, error) { return a.principal(r) })
-	refused := !admission.Pass && admission.Exchange == nil && isProblem(admission.Response)
+	admission := a.guard.Admit(r.Context(), a.request(r), func() (string, error) { return a.scope(r) })
+	media, _ := admission.Response.Header.Get("Content-Type")
+	refused := !admission.Pass && admission.Exchange == nil && media == "application/problem+json"
 	switch {
-	case refused && a.has("runs-unreadable") && isAbout(admission.Response, protocol.CodeRecordCorrupt),
-		refused && a.has("runs-expired") && isAbout(admission.Response, protocol.CodeResultExpired),
-		refused && a.has("runs-nested") && isAbout(admission.Response, protocol.CodeInternalError):
+	case refused && a.runs != "" && bytes.Contains(admission.Response.Body, []byte(a.runs)):
 		a.next.ServeHTTP(w, r)
-	case admission.Pass, refused && a.has("malformed-as-absent") && isAbout(admission.Response, protocol.CodeKeyInvalid):
-		if a.has("marks-unkeyed") {
-			w.Header().Set(protocol.FieldStatus, "unprotected")
-		}
-		if a.has("recovers-unkeyed") {
-			defer func() { _ = recover() }()
-		}
-		if admission.Body != nil && !a.has("passes-drained") {
+	case admission.Pass:
+		if admission.Body != nil {
 			r.Body = admission.Body
 		}
-		a.next.ServeHTTP(w, r)
+		a.pass.ServeHTTP(w, r)
 	case admission.Exchange != nil:
 		a.run(w, r, admission.Exchange)
 	default:
-		if a.has("loses-trailers") {
-			admission.Response.Trailer = protocol.Header{}
+		if a.replies != nil {
+			a.replies(&admission.Response)
 		}
-		a.response(admission.Response).Write(w.Header(), &answer{w, a, r, refused})
+		admission.Response.Write(w.Header(), &answer{ResponseWriter: w, a: a, r: r, problem: refused})
 	}
-}
-
-// response returns r as the adapter writes it.
-func (a *adapter) response(r protocol.Response) protocol.Response {
-	switch {
-	case r.Stream == nil:
-	case a.has("forgets-streams"):
-		_ = r.Stream.Close()
-		r.Stream = nil
-	case a.has("leaves-streams"):
-		r.Stream = io.NopCloser(r.Stream)
-	}
-	return r
 }
 
 // request returns the parts of r that the protocol reads.
 func (a *adapter) request(r *http.Request) protocol.Request {
-	req := protocol.Request{
+	q := protocol.Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Target: r.RequestURI,
 		Host: r.Host, Header: r.Header, HTTP10: !r.ProtoAtLeast(1, 1), Body: r.Body, Length: r.ContentLength,
 		TooLarge: func(err error) bool {
 			var limit *http.MaxBytesError
-			return errors.As(err, &limit) && !a.has("forgets-limit")
+			return errors.As(err, &limit)
 		},
 	}
-	switch a.flaw {
-	case "forgets-host":
-		req.Host = ""
-	case "forgets-boundary":
-		h := r.Header.Clone()
-		for i, line := range h["Content-Type"] {
-			h["Content-Type"][i], _, _ = strings.Cut(line, ";")
-		}
-		req.Header = h
-	case "forgets-length":
-		req.Length = 0
-	case "hides-fields":
-		req.Header = fewFields{r.Header}
-	case "keys-every-method":
-		req.Method = http.MethodPost
-	case "decodes-path":
-		req.Path, req.Target = r.URL.Path, ""
-	case "forgets-query":
-		req.RawQuery, req.Target = "", ""
-	case "first-line-only":
-		req.Header = firstLines{r.Header}
-	case "empty-field-is-none":
-		if r.Header.Get("Idempotency-Key") == "" {
-			req.Header = http.Header{}
-		}
-	default:
+	if a.tells != nil {
+		a.tells(&q, r)
 	}
-	return req
-}
-
-// principal is the scope of r.
-func (a *adapter) principal(r *http.Request) (string, error) {
-	if a.has("scope-in-trailers") {
-		r = r.Clone(r.Context())
-		maps.Copy(r.Header, r.Trailer)
-	}
-	scope, err := a.scope(r)
-	if a.has("forgets-scope") || a.has("defaults-scope") && err != nil {
-		return "", protocol.ErrUnscoped
-	}
-	if a.has("cleans-scope") {
-		scope = strings.ReplaceAll(scope, "\t", "")
-	}
-	return scope, err
+	return q
 }
 
 // run runs the handler in an exchange.
 func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange) {
-	rec := new(protocol.Recorder)
-	rec.Start(x, w.Header(), a.wire(w), http.DetectContentType)
-	defer rec.Close() //nolint:contextcheck // an exchange has its own
-	if a.has("finishes-panics") {
-		defer func() { //nolint:contextcheck // an exchange has its own
-			if recover() != nil {
-				rec.Finish()
-			}
-		}()
-	}
-	if a.has("forgets-unknown") {
-		defer func() { //nolint:contextcheck // an exchange has its own
+	inner := r.WithContext(x.Context()) //nolint:contextcheck // an exchange has its own
+	inner.Body = x.Body()
+	own := &writer{ResponseWriter: w, a: a, rec: new(protocol.Recorder), r: inner}
+	own.rec.Start(x, w.Header(), wire{w, a}, http.DetectContentType)
+	defer own.rec.Close() //nolint:contextcheck // an exchange has its own
+	if a.panics != nil {
+		defer func() {
 			if p := recover(); p != nil {
-				protocol.Release(x.Context())
+				a.panics(own.rec, own.r)
 				panic(p)
 			}
 		}()
 	}
-	inner := r.WithContext(x.Context()) //nolint:contextcheck // an exchange has its own
-	inner.Body = x.Body()
-	switch a.flaw {
-	case "clients-context":
-		inner = inner.WithContext(r.Context())
-	case "hides-run":
-		inner = inner.WithContext(context.WithoutCancel(r.Context()))
-	case "drains-body":
-		inner.Body = r.Body
-	case "keeps-everything":
-		protocol.Keep(x.Context()) //nolint:contextcheck // an exchange has its own
-	case "rewrites-query":
-		inner.URL.RawQuery = inner.URL.Query().Encode()
-	default:
+	if a.begins != nil {
+		inner = a.begins(inner, r)
 	}
-	own := a.writer(w, rec)
 	a.next.ServeHTTP(own, inner)
-	if a.has("status-is-no-answer") && own.status == http.StatusNonAuthoritativeInfo && own.size == 0 ||
-		a.has("releases-timeouts") && own.status == http.StatusRequestTimeout || a.has("report-is-no-answer") && own.reported ||
-		a.has("releases-left") && own.left {
-		protocol.Release(x.Context()) //nolint:contextcheck // an exchange has its own
+	if a.returns != nil {
+		a.returns(own)
 	}
-	if a.has("releases-unknown") && own.status == http.StatusGatewayTimeout {
-		protocol.Release(x.Context()) //nolint:contextcheck // an exchange has its own
-	}
-	if a.has("keeps-unknown") && own.status == http.StatusAccepted {
-		protocol.Keep(x.Context()) //nolint:contextcheck // an exchange has its own
-	}
-	if a.has("sends-first") {
-		rec.Flush()
-	}
-	a.finish(rec) //nolint:contextcheck // an exchange has its own
+	a.finish(own.rec)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent[r.Header.Get("Idempotency-Key")] = w.Header().Clone()
-}
-
-// finish ends the run of a handler that returned.
-func (a *adapter) finish(rec *protocol.Recorder) {
-	if a.has("swallows-policy") {
-		defer func() { _ = recover() }()
-	}
-	rec.Finish()
 }
 
 // answer writes responses that no handler wrote.
@@ -237,121 +133,115 @@ type answer struct {
 	a       *adapter
 	r       *http.Request
 	problem bool
+	first   http.Header // of the first response to the key
+	status  int
 }
 
 // WriteHeader implements [protocol.Wire].
 func (w *answer) WriteHeader(status int) {
+	w.a.mu.Lock()
+	w.first, w.status = w.a.sent[w.r.Header.Get("Idempotency-Key")], status
+	w.a.mu.Unlock()
+	if w.a.answers != nil {
+		w.a.answers(w)
+	}
+	w.ResponseWriter.WriteHeader(w.status)
+}
+
+// wire is the way of a first response to its client.
+type wire struct {
+	http.ResponseWriter
+
+	a *adapter
+}
+
+// hiddenLength is where an adapter that hides the length from the recorder keeps it.
+const hiddenLength = "X-Hidden-Length"
+
+// WriteHeader implements [protocol.Wire].
+func (w wire) WriteHeader(status int) {
 	h := w.Header()
-	first := w.a.first(w.r)
-	switch w.a.flaw {
-	case "replays-unmarked":
-		h.Del(protocol.FieldReplayed)
-	case "replays-cookies":
-		h["Set-Cookie"] = append(h["Set-Cookie"], first["Set-Cookie"]...)
-	case "repeats-hop":
-		for _, name := range first["Connection"] {
-			h[name] = first[name]
-		}
-	case "repeats-request-id":
-		h["X-Request-Id"] = append(h["X-Request-Id"], first["X-Request-Id"]...)
-	case "repeats-date":
-		if date := first["Date"]; date != nil {
-			h["Date"] = date
-		}
-	case "joins-lines":
-		for name, values := range h {
-			if len(values) > 1 {
-				h.Set(name, strings.Join(values, ", "))
-			}
-		}
-	case "forgets-removal":
-		if !w.problem && h["Set-Cookie"] != nil { // there is an outer layer
-			h.Set("X-Powered-By", "outer")
-		}
-	case "drops-cleaned":
-		for name, values := range h {
-			if len(values) > 0 && strings.Contains(values[0], "  ") {
-				h.Del(name)
-			}
-		}
-	case "loses-type":
-		h["Content-Type"] = nil
-	case "loses-length":
-		h.Del("Content-Length")
-	case "loses-coding":
-		h.Del("Content-Encoding")
-	case "caches-problems":
-		if w.problem {
-			h.Del("Cache-Control")
-		}
-	case "tells-key":
-		if w.problem {
-			h.Set("X-Refused-Key", w.r.Header.Get("Idempotency-Key"))
-		}
-	case "replays-ok":
-		if !w.problem {
-			status = http.StatusOK
-		}
-	default:
+	if w.a.hidesLength {
+		moves(h, hiddenLength, "Content-Length")
+	}
+	if w.a.sends != nil {
+		w.a.sends(h)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// first returns the header of the first response to the key of r.
-func (a *adapter) first(r *http.Request) http.Header {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.sent[r.Header.Get("Idempotency-Key")]
+func moves(h http.Header, from, to string) {
+	if value := h.Get(from); value != "" {
+		h.Set(to, value)
+		h.Del(from)
+	}
 }
 
-func isProblem(r protocol.Response) bool {
-	media, _ := r.Header.Get("Content-Type")
-	return media == "application/problem+json"
+// writer is the http.ResponseWriter of a handler that is recorded.
+type writer struct {
+	http.ResponseWriter
+
+	a   *adapter
+	rec *protocol.Recorder
+	r   *http.Request // of the handler
+
+	status, size int
+	left         bool // a write failed
+	reported     bool
 }
 
-// isAbout reports whether a response is the problem of a code.
-func isAbout(r protocol.Response, code protocol.Code) bool {
-	return bytes.Contains(r.Body, []byte(code))
+// WriteHeader implements [http.ResponseWriter].
+func (w *writer) WriteHeader(status int) {
+	if w.a.oneStatus && w.status != 0 {
+		return
+	}
+	w.status = status
+	if w.a.hidesLength {
+		moves(w.Header(), "Content-Length", hiddenLength)
+	}
+	w.rec.WriteHeader(status)
 }
 
-// firstLines is a header that shows only the first line of a name.
-type firstLines struct{ http.Header }
+// Report is where handlers report errors that are not their response.
+func (w *writer) Report(error) { w.reported = true }
 
-// Values returns the value of every field line called name.
-func (h firstLines) Values(name string) []string {
-	return h.Header.Values(name)[:min(1, len(h.Header.Values(name)))]
+// Write implements [io.Writer].
+func (w *writer) Write(p []byte) (int, error) {
+	w.size += len(p)
+	n, err := w.rec.Write(p)
+	w.left = w.left || err != nil
+	return n, err
 }
 
-// fewFields is a header that shows only the fields that the protocol reads.
-type fewFields struct{ http.Header }
+// WriteString implements [io.StringWriter].
+func (w *writer) WriteString(s string) (int, error) {
+	if w.a.stringsPass {
+		return io.WriteString(w.ResponseWriter, s)
+	}
+	return w.rec.WriteString(s)
+}
 
-// Values returns the value of every field line called name.
-func (h fewFields) Values(name string) []string {
-	switch name {
-	case "Idempotency-Key", "Content-Type", "Content-Encoding":
-		return h.Header.Values(name)
-	default:
+// ReadFrom implements [io.ReaderFrom].
+func (w *writer) ReadFrom(r io.Reader) (int64, error) {
+	if w.a.copiesPass {
+		return io.Copy(w.ResponseWriter, r)
+	}
+	return io.Copy(struct{ io.Writer }{w.rec}, r)
+}
+
+// FlushError implements [http.ResponseController.Flush].
+func (w *writer) FlushError() error {
+	if w.a.holdsFlushes || !w.rec.Flush() {
 		return nil
 	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// errorReader ends as the body that was read ended.
-type errorReader struct{ err error }
-
-func (r errorReader) Read([]byte) (int, error) {
-	if r.err != nil {
-		return 0, r.err
+// Hijack implements [http.Hijacker].
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && !w.a.hijacksUntold {
+		w.rec.Hijack()
 	}
-	return 0, io.EOF
-}
-
-var errNoHijacker = errors.New("broken: the connection cannot be hijacked")
-
-// hijack takes the connection behind w.
-func hijack(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
-	h, ok := w.(http.Hijacker)
-	if !ok {
-		return nil, nil, errNoHijacker
-	}
-	return h.Hijack()
+	return conn, rw, err
 }
