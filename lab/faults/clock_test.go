@@ -75,21 +75,3 @@ func TestClockOfTheServerJumps(t *testing.T) {
 		})
 	}
 }
-
-// With AtMostOnce no operation runs twice while the clock jumps to and fro, by less than
-// the retention.
-func TestNothingRunsTwiceWhileTheClockJumps(t *testing.T) {
-	t.Parallel()
-	labtest.Breadth(t, "worlds of faults")
-	server, clock := servers.Redis.StartWithClock(t)
-	w := redisWorld(t, setting{name: "clock", preset: atMostOnce, store: []string{"-redis-url", server.URL()}})
-	w.soak = 0
-	w.lanes = []lane{clientLinks(10), {"clock", 25, func(d *decision) {
-		clock.Step(d, between(d.a, 0, 20*time.Minute)-10*time.Minute)
-		d.count("server's clock stepped", 1)
-		d.gap *= 5
-	}}}
-	for _, v := range w.run(t, seed(t)).violations {
-		t.Errorf("REPRISE_SEED=%d: %v", seed(t), v)
-	}
-}

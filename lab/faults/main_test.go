@@ -54,7 +54,7 @@ func binary(tb testing.TB) string {
 	program.once.Do(func() {
 		program.dir, program.err = os.MkdirTemp("", "reprise-faults-") //nolint:usetesting // it outlives the test that comes first
 		if program.err == nil {
-			program.err = build(program.dir+"/testserver", "reprise_faults")
+			program.err = build(program.dir + "/testserver")
 		}
 	})
 	if program.err != nil {
@@ -64,8 +64,8 @@ func binary(tb testing.TB) string {
 }
 
 // build builds the test server, with the race detector where this test has it.
-func build(path, tags string) error {
-	args := []string{"build", "-buildvcs=false", "-tags", tags, "-o", path}
+func build(path string) error {
+	args := []string{"build", "-buildvcs=false", "-tags", "reprise_faults", "-o", path}
 	if labtest.RaceEnabled {
 		args = append(args, "-race")
 	}

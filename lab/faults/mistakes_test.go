@@ -1,15 +1,8 @@
 package faults_test
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // Servers that make a mistake are detected, by the rule that they break. Without this
@@ -62,34 +55,4 @@ func stopLong(d *decision, point string) {
 	}
 	sleepFor(2 * lease)
 	n.resume()
-}
-
-// The points are in this test's build only: neither their names nor the code that arms
-// them are in another.
-func TestFaultPointsAreInNoOtherBuild(t *testing.T) {
-	t.Parallel()
-	labtest.Breadth(t, "tests of a further build")
-	plain := filepath.Join(t.TempDir(), "testserver")
-	labtest.Must(t, build(plain, ""))
-	for path, want := range map[string]bool{plain: false, binary(t): true} {
-		content, err := os.ReadFile(path)
-		labtest.Must(t, err)
-		for _, text := range []string{"serve.(*points).pass", "serve.(*pointStore).Claim", "REPRISE_FAULTS_HISTORY", "REPRISE_FAULTS_MISTAKE", "after-claim"} {
-			if got := bytes.Contains(content, []byte(text)); got != want {
-				t.Errorf("%s has the text %s: %t, want %t", filepath.Base(filepath.Dir(path)), text, got, want)
-			}
-		}
-	}
-	// The published modules do not know the tag at all.
-	search := exec.CommandContext(t.Context(), "grep", "-rlE", "reprise_faults", "--include=*.go", filepath.Join("..", ".."))
-	search.Stderr = t.Output()
-	out, err := search.Output()
-	if err != nil {
-		t.Fatalf("grep, which should find this file: %v", err)
-	}
-	for path := range strings.FieldsSeq(string(out)) {
-		if !strings.HasPrefix(path, filepath.Join("..", "..", "lab")+"/") {
-			t.Errorf("%s knows the tag reprise_faults", path)
-		}
-	}
 }
