@@ -45,13 +45,3 @@ func abilitiesOf(st store.Store) (a abilities) {
 	_, a.inspector = store.As[store.Inspector](st)
 	return a
 }
-
-func BenchmarkMemstore(b *testing.B) {
-	storetest.Benchmark(b, func(b testing.TB) store.Store {
-		store, err := memstore.NewBounded(memstore.Bounds{Records: 1 << 30, Bytes: 1 << 40}) // no benchmark fills it
-		if err != nil {
-			b.Fatal(err)
-		}
-		return store
-	})
-}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
@@ -13,13 +12,6 @@ import (
 	"github.com/reprise-go/reprise/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
-
-func BenchmarkRedisStore(b *testing.B) {
-	server := servers.Redis.Shared(b)
-	storetest.Benchmark(b, func(tb testing.TB) store.Store {
-		return labtest.RedisStore(tb, labtest.RedisClient(tb, server.Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
-	})
-}
 
 // The store allocates no more than bare scripts, plus go-redis's allocations for a
 // pipeline, since a claim is one. The test is not parallel, as allocations of all
