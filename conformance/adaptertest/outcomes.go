@@ -72,20 +72,6 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R31e", Rule: "With AtMostOnce a panic is kept as a 500 without a body.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: atMostOnce})
-			c := e.post(Program{Behaviour: Panics, Headers: []Pair{{"X-Half", "made"}}})
-			srv.dial().wantFailure(c)
-			for range 2 {
-				if a := srv.send(c); a.status != 500 || a.body != "" || a.value(protocol.FieldReplayed) != "true" || a.value("X-Half") != "" {
-					srv.Errorf("the retry is answered %v, want an empty 500 that is marked", a)
-				}
-			}
-			srv.ran(1)
-		},
-	},
-	{
 		conformance.Case{ID: "R33a", Rule: "A response that is cut short, a stream too, is released and never replayed as if it were whole. With AtMostOnce it does not run again either.", Source: "RFC 9112 8"},
 		func(e *env) {
 			srv, kept := e.serve(Options{}), e.serve(Options{Guard: atMostOnce})
