@@ -42,7 +42,7 @@ var outcomeCases = []testCase{
 		conformance.Case{ID: "R31j", Rule: "A run that the engine cancels learns it from its context, and its 4xx is released as a 5xx is.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: reprise.Config{MaxRun: time.Millisecond}})
-			c := e.post(Program{DelayMS: int(MaxDelay.Milliseconds()), Echo: true, Status: 409}) // the delay ends when the context is cancelled
+			c := e.post(Program{DelayMS: int(long.Milliseconds()), Echo: true, Status: 409}) // the delay ends when the context is cancelled
 			for range 2 {
 				if a := srv.run(c); a.status != 409 || srv.echo(a).ContextCause != reprise.ErrRunTooLong.Error() {
 					srv.Errorf("answered %v", a)
