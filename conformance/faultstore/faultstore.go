@@ -16,6 +16,7 @@ package faultstore
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -42,14 +43,13 @@ func (op Op) String() string {
 	return [...]string{Claim: "claim", Renew: "renew", Complete: "complete", Release: "release", Unknown: "unknown"}[op]
 }
 
-// Faults is the script of a store made by [New], and the log of its calls.
+// Faults is the script of a store made by [New], and the count of its calls.
 type Faults struct {
 	inner store.Store
 
 	mu     sync.Mutex
 	next   [numOps][]Fault
 	always [numOps]*Fault
-	calls  []Call
 	counts [numOps]int
 	called chan struct{} // closed and replaced at each call
 	letGo  chan struct{} // closed and replaced by LetGo
@@ -133,23 +133,22 @@ func (f *Faults) Close() {
 	f.Wait()
 }
 
-// take logs the call and returns its fault, and the channel that the test closes to let
+// take counts a call and returns its fault, and the channel that the test closes to let
 // it proceed.
-func (f *Faults) take(c Call) (Fault, <-chan struct{}) {
+func (f *Faults) take(op Op) (Fault, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls = append(f.calls, c.clone())
-	f.counts[c.Op]++
+	f.counts[op]++
 	close(f.called)
 	f.called = make(chan struct{})
 
 	fault := Pass()
-	switch queue := f.next[c.Op]; {
+	switch queue := f.next[op]; {
 	case f.isClosed():
 	case len(queue) > 0:
-		fault, f.next[c.Op] = queue[0], queue[1:]
-	case f.always[c.Op] != nil:
-		fault = *f.always[c.Op]
+		fault, f.next[op] = queue[0], queue[1:]
+	case f.always[op] != nil:
+		fault = *f.always[op]
 	}
 	if fault.kind == executeLate {
 		f.late++ // here, so that Close either sees it or comes before it
@@ -176,45 +175,37 @@ func (f *Faults) isClosed() bool {
 	}
 }
 
-// scripted is the store that New returns.
+// scripted is the store that New returns. Its calls have memory of their own, as the
+// caller of a late one may reuse its own after the call.
 type scripted struct{ f *Faults }
 
 // Unwrap returns the store inside, whose abilities are those of this one.
 func (s *scripted) Unwrap() store.Store { return s.f.inner }
 
 func (s *scripted) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	c := Call{Op: Claim, ID: r.ID, Owner: r.Owner, Claim: r}
-	return run(ctx, s.f, c, func(ctx context.Context, c Call) (store.ClaimResult, error) {
-		return s.f.inner.Claim(ctx, c.Claim)
-	})
+	return run(ctx, s.f, Claim, func(ctx context.Context) (store.ClaimResult, error) { return s.f.inner.Claim(ctx, r) })
 }
 
 func (s *scripted) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	return run(ctx, s.f, Call{Op: Renew, Renew: rs}, func(ctx context.Context, c Call) ([]store.RenewStatus, error) {
-		return s.f.inner.Renew(ctx, c.Renew)
-	})
+	rs = slices.Clone(rs)
+	return run(ctx, s.f, Renew, func(ctx context.Context) ([]store.RenewStatus, error) { return s.f.inner.Renew(ctx, rs) })
 }
 
 func (s *scripted) Complete(ctx context.Context, r store.CompleteRequest) error {
-	c := Call{Op: Complete, ID: r.ID, Owner: r.Owner, Complete: r}
-	_, err := run(ctx, s.f, c, func(ctx context.Context, c Call) (struct{}, error) {
-		return struct{}{}, s.f.inner.Complete(ctx, c.Complete)
-	})
-	return err
+	r.Payload = slices.Clone(r.Payload)
+	return s.tell(ctx, Complete, func(ctx context.Context) error { return s.f.inner.Complete(ctx, r) })
 }
 
 func (s *scripted) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	c := Call{Op: Release, ID: id, Owner: owner}
-	_, err := run(ctx, s.f, c, func(ctx context.Context, c Call) (struct{}, error) {
-		return struct{}{}, s.f.inner.Release(ctx, c.ID, c.Owner)
-	})
-	return err
+	return s.tell(ctx, Release, func(ctx context.Context) error { return s.f.inner.Release(ctx, id, owner) })
 }
 
 func (s *scripted) Unknown(ctx context.Context, r store.UnknownRequest) error {
-	c := Call{Op: Unknown, ID: r.ID, Owner: r.Owner, Unknown: r}
-	_, err := run(ctx, s.f, c, func(ctx context.Context, c Call) (struct{}, error) {
-		return struct{}{}, s.f.inner.Unknown(ctx, c.Unknown)
-	})
+	return s.tell(ctx, Unknown, func(ctx context.Context) error { return s.f.inner.Unknown(ctx, r) })
+}
+
+// tell is [run] for a call that answers no more than its error.
+func (s *scripted) tell(ctx context.Context, op Op, do func(context.Context) error) error {
+	_, err := run(ctx, s.f, op, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
 	return err
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// run logs the call c, takes its fault from the script, and lets it happen to do.
-func run[T any](ctx context.Context, f *Faults, c Call, do func(context.Context, Call) (T, error)) (T, error) {
+// run counts a call, takes its fault from the script, and lets it happen to do.
+func run[T any](ctx context.Context, f *Faults, op Op, do func(context.Context) (T, error)) (T, error) {
 	var zero T
-	fault, letGo := f.take(c)
+	fault, letGo := f.take(op)
 	switch fault.kind {
 	case pass:
 	case failBefore:
 		return zero, fault.err
 	case failAfter:
-		_, _ = do(ctx, c)
+		_, _ = do(ctx)
 		return zero, fault.err
 	case hang:
 		return zero, wait(ctx, letGo, never)
 	case hangAfter:
-		_, _ = do(ctx, c)
+		_, _ = do(ctx)
 		return zero, wait(ctx, letGo, never)
 	case executeLate:
-		return zero, f.runLate(ctx, letGo, fault.delay, c, func(ctx context.Context, c Call) { _, _ = do(ctx, c) })
+		return zero, f.runLate(ctx, letGo, fault.delay, func(ctx context.Context) { _, _ = do(ctx) })
 	case delay:
 		timer := time.NewTimer(fault.delay)
 		defer timer.Stop()
@@ -39,13 +39,12 @@ func run[T any](ctx context.Context, f *Faults, c Call, do func(context.Context,
 	case panics:
 		panic(fault.value)
 	}
-	return do(ctx, c)
+	return do(ctx)
 }
 
 // runLate starts a goroutine that executes the call after d, counted by take and ended by
 // Close, and waits as the caller does. The error is always ErrUnknown.
-func (f *Faults) runLate(ctx context.Context, letGo <-chan struct{}, d time.Duration, c Call, do func(context.Context, Call)) error {
-	c = c.clone() // the caller may reuse its memory after the call
+func (f *Faults) runLate(ctx context.Context, letGo <-chan struct{}, d time.Duration, do func(context.Context)) error {
 	executed := make(chan struct{})
 	go func() {
 		defer f.lateEnded()
@@ -54,7 +53,7 @@ func (f *Faults) runLate(ctx context.Context, letGo <-chan struct{}, d time.Dura
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			do(context.WithoutCancel(ctx), c)
+			do(context.WithoutCancel(ctx))
 		case <-f.closed:
 		}
 	}()
