@@ -3,7 +3,7 @@ package labhttp_test
 import (
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/frameworks/cost"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
@@ -18,16 +18,16 @@ func TestCostOfNetHTTPOverMemory(t *testing.T) {
 	bare := cost.Server(t, cost.Handler())
 	protected := cost.Server(t, cost.Middleware(t)(cost.Handler()))
 	for _, limit := range []struct {
-		kind, own adaptertest.Traffic // and the traffic of the same form whose responses have no mark
+		kind, own load.Kind // and the traffic of the same form whose responses have no mark
 		more      float64
 	}{
-		{adaptertest.NotKeyed, adaptertest.NotKeyed, 0},
-		{adaptertest.Unkeyed, adaptertest.Unkeyed, 0},
-		{adaptertest.NewKeys, adaptertest.NewKeys, 6},
-		{adaptertest.Replays, adaptertest.NewKeys, 1},
+		{cost.NotKeyed, cost.NotKeyed, 0},
+		{load.NoKey, load.NoKey, 0},
+		{load.New, load.New, 6},
+		{load.Replay, load.New, 1},
 	} {
-		own := adaptertest.AllocsPerRequest(t, bare, "/orders", limit.own, 1)
-		got := adaptertest.AllocsPerRequest(t, protected, "/orders", limit.kind, 1)
+		own := cost.Allocs(t, bare, limit.own, 1)
+		got := cost.Allocs(t, protected, limit.kind, 1)
 		t.Logf("%s: %.2f allocations a request, of which %.2f are those of net/http and the handler", limit.kind, got, own)
 		if got > own+limit.more+0.5 { // maps grow now and then
 			t.Errorf("%s: %.2f allocations a request, %.2f more than without the middleware; want at most %v more", limit.kind, got, got-own, limit.more)

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/frameworks/cost"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
@@ -27,17 +27,17 @@ func TestCostOfNetHTTPOverRedis(t *testing.T) {
 	}
 	memory, redis := over(cost.Guard(t, memstore.New())), over(cost.Guard(t, store))
 	for _, c := range []struct {
-		kind        adaptertest.Traffic
+		kind        load.Kind
 		connections int
 		more        float64
 	}{
-		{adaptertest.NewKeys, 16, 30},
-		{adaptertest.Replays, 16, 20},
-		{adaptertest.NewKeys, 1, 22},
-		{adaptertest.Replays, 1, 17},
+		{load.New, 16, 30},
+		{load.Replay, 16, 20},
+		{load.New, 1, 22},
+		{load.Replay, 1, 17},
 	} {
-		least := adaptertest.AllocsPerRequest(t, memory, "/orders", c.kind, c.connections)
-		got := adaptertest.AllocsPerRequest(t, redis, "/orders", c.kind, c.connections)
+		least := cost.Allocs(t, memory, c.kind, c.connections)
+		got := cost.Allocs(t, redis, c.kind, c.connections)
 		t.Logf("%s over %d connections: %.2f allocations a request, over memory %.2f", c.kind, c.connections, got, least)
 		if got > least+c.more+0.5 { // maps grow now and then
 			t.Errorf("%s over %d connections: %.2f allocations a request, %.2f more than over memory; want at most %v more", c.kind, c.connections, got, got-least, c.more)

@@ -3,7 +3,7 @@ package cost
 import (
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
@@ -16,10 +16,10 @@ func Fasthttp(t *testing.T, serve func(protected bool) (addr string)) {
 	if labtest.RaceEnabled {
 		t.Skip("allocations are those of a program without the race detector")
 	}
-	base := adaptertest.AllocsPerRequest(t, serve(false), "/orders", adaptertest.Unkeyed, 1)
+	base := Allocs(t, serve(false), load.NoKey, 1)
 	protected := serve(true)
-	for kind, more := range map[adaptertest.Traffic]float64{adaptertest.Unkeyed: 0, adaptertest.NewKeys: 4, adaptertest.Replays: 0} {
-		got := adaptertest.AllocsPerRequest(t, protected, "/orders", kind, 1)
+	for kind, more := range map[load.Kind]float64{load.NoKey: 0, load.New: 4, load.Replay: 0} {
+		got := Allocs(t, protected, kind, 1)
 		t.Logf("%s: %.2f allocations a request, against %.2f", kind, got, base)
 		if got > base+more+0.5 { // maps grow now and then
 			t.Errorf("%s: %.2f allocations a request, against %.2f; want at most %v more", kind, got, base, more)

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
@@ -23,17 +23,17 @@ func Framework(t *testing.T, build func(*protocol.Guard) http.Handler) {
 	netHTTP := Server(t, Middleware(t)(Handler()))
 	bare, protected := Server(t, build(nil)), Server(t, build(Guard(t, memstore.New())))
 	for _, limit := range []struct {
-		kind adaptertest.Traffic
+		kind load.Kind
 		than string
 		more float64
 	}{
-		{adaptertest.NotKeyed, bare, 0},
-		{adaptertest.Unkeyed, bare, 0},
-		{adaptertest.NewKeys, netHTTP, 3},
-		{adaptertest.Replays, netHTTP, 3},
+		{NotKeyed, bare, 0},
+		{load.NoKey, bare, 0},
+		{load.New, netHTTP, 3},
+		{load.Replay, netHTTP, 3},
 	} {
-		base := adaptertest.AllocsPerRequest(t, limit.than, "/orders", limit.kind, 1)
-		got := adaptertest.AllocsPerRequest(t, protected, "/orders", limit.kind, 1)
+		base := Allocs(t, limit.than, limit.kind, 1)
+		got := Allocs(t, protected, limit.kind, 1)
 		t.Logf("%s: %.2f allocations a request, against %.2f", limit.kind, got, base)
 		if got > base+limit.more+0.5 { // maps grow now and then
 			t.Errorf("%s: %.2f allocations a request, against %.2f; want at most %v more", limit.kind, got, base, limit.more)
