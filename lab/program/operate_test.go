@@ -3,18 +3,14 @@ package program
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver of goose
-	"github.com/pressly/goose/v3"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -106,33 +102,6 @@ func TestPostgresServer(t *testing.T) {
 			SELECT sha256(i::text::bytea), 1, 1, 1, i, 1, decode(repeat('01', 16), 'hex'), sha256('x'), 1, 1, 0, 1, 1, 1000000, 0, 0, '', '', '' FROM generate_series(1, `+strconv.Itoa(n)+`) AS i`)
 	}
 	run(t, f, nil, testscript.Params{Dir: "testdata/postgres"})
-}
-
-// TestGooseRunsThePrintedFiles: the files that the program prints for goose make the
-// schema that the store needs, and their down parts remove all of it.
-func TestGooseRunsThePrintedFiles(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	dir, schema := t.TempDir(), "t_"+strings.ToLower(rand.Text())
-	env := []string{"REPRISE_STORE=" + server.URL(), "REPRISE_SCHEMA=" + schema}
-	runProgram(t, env, 0, "migrate", "print", "--format", "goose", "--dir", dir)
-	db, err := sql.Open("pgx", server.URL())
-	must(t, err)
-	defer db.Close()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS(dir))
-	must(t, err)
-	_, err = db.ExecContext(t.Context(), "CREATE SCHEMA "+schema)
-	must(t, err)
-	_, err = provider.Up(t.Context())
-	must(t, err)
-	if out := runProgram(t, env, 0, "migrate", "status"); !strings.Contains(out, "the schema is what this release needs") {
-		t.Error(out)
-	}
-	_, err = provider.DownTo(t.Context(), 0)
-	must(t, err)
-	if out := runProgram(t, env, 1, "migrate", "status"); !strings.Contains(out, "1 migration is missing") {
-		t.Error(out)
-	}
 }
 
 // paste gives the server the lines that the program's last output says to paste, those
