@@ -1,11 +1,9 @@
 package mysql
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -84,28 +82,4 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 			labtest.WantClaim(t, witness, labtest.Rival(unknown), store.Lapsed)
 		}
 	}
-}
-
-// TestClaimThatIsStillOnItsWayIsUnknown: until the server has committed it no repetition
-// gets a definite result, and then its owner has it.
-func TestClaimThatIsStillOnItsWayIsUnknown(t *testing.T) {
-	t.Parallel()
-	server := servers.StartMariaDB(t)
-	raw := mysqlserver.New(t, server)
-	st := mysqlserver.Store(t, raw)
-	labtest.Claimed(t, st) // there is a connection
-	end := blockCommits(t, raw)
-	r := labtest.NewClaim()
-	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		if got, err := st.Claim(ctx, r); !errors.Is(err, store.ErrUnknown) {
-			t.Errorf("claim: %v, %v; want ErrUnknown", got.Outcome, err)
-		}
-		cancel()
-	}
-	end()
-	if got := labtest.WantClaim(t, st, r, store.Claimed); got.Attempt != 1 {
-		t.Errorf("attempt %d", got.Attempt)
-	}
-	labtest.WantClaim(t, st, labtest.Rival(r), store.InProgress)
 }
