@@ -25,26 +25,8 @@ func Connect(addrs ...string) (*clientv3.Client, error) {
 	})
 }
 
-// Register adds the stores etcd and etcd+redis to the package serve. The second keeps
-// response bodies of more than 16 KiB in Redis.
-func Register() {
-	serve.Register("etcd", open)
-	serve.Register("etcd+redis", func(ctx context.Context, b *serve.Backend, o serve.StoreOptions) (func(), error) {
-		const age = 48 * time.Hour // the default retention, and a day
-		blobs, closeBlobs, err := serve.OpenRedisBlobs(ctx, o, age)
-		if err != nil {
-			return nil, err
-		}
-		b.Blobs = blobs
-		closeStore, err := open(ctx, b, o)
-		return func() {
-			if closeStore != nil {
-				closeStore()
-			}
-			closeBlobs()
-		}, err
-	})
-}
+// Register adds the store etcd to the package serve.
+func Register() { serve.Register("etcd", open) }
 
 // open opens the store at the members of o.
 func open(ctx context.Context, b *serve.Backend, o serve.StoreOptions) (func(), error) {

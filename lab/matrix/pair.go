@@ -25,7 +25,6 @@ type Store struct {
 	Alone  bool   // it lives in one process
 	File   bool   // its writes are one after the other, so cases are, too
 	Link   bool   // it is reached through a network
-	Blobs  bool   // bodies over the limit are in a blob store
 
 	// Place returns the flags of the test server for a place of the store, which pairs may
 	// share, and the address of its server in them, if it has one.
@@ -46,7 +45,6 @@ var Stores = []Store{
 	{Name: "sqlite", File: true},
 	{Name: "sqlite-tx", File: true, Atomic: true},
 	{Name: "etcd", Link: true},
-	{Name: "etcd+redis", Link: true, Blobs: true},
 }
 
 func (s *Store) has(n need) bool {

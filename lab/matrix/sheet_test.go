@@ -91,7 +91,7 @@ A test writes this page from the suites (` + "`go generate ./lab/matrix`" + `), 
 ## Every adapter over every store
 
 Each of these cases passes on %s over each store that it applies to, through processes of the test server.
-Over etcd+redis, response bodies are in Redis. Over both rows of etcd, Fiber v2 runs on the fasthttp of v3.
+Over etcd, Fiber v2 runs on the fasthttp of v3.
 
 `
 

@@ -54,11 +54,11 @@ func ParseOptions(adapter string, args []string, help io.Writer, others ...strin
 	enum(f, &o.Store, "store", "memory", themselves(Stores()))
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:0", "`address` to listen on")
 
-	f.StringVar(&o.Backend.RedisURL, "redis-url", "", "`URL` of Redis, for -store redis and etcd+redis")
+	f.StringVar(&o.Backend.RedisURL, "redis-url", "", "`URL` of Redis, for -store redis")
 	f.StringVar(&o.Backend.PostgresURL, "postgres-url", "", "`URL` of PostgreSQL, for -store postgres and postgres-tx, and for effects with every store but SQLite and MySQL")
 	f.StringVar(&o.Backend.MySQLURL, "mysql-url", "", "`URL` of MariaDB or MySQL, for -store mysql and mysql-tx, and for their effects")
 	f.StringVar(&o.Backend.SQLiteFile, "sqlite-file", "", "`file` of SQLite, for -store sqlite and sqlite-tx, and for their effects")
-	f.StringVar(&o.Backend.EtcdURL, "etcd-url", "", "members of etcd, a `list` of host:port with commas, for -store etcd and etcd+redis: see lab/etcd/testserver")
+	f.StringVar(&o.Backend.EtcdURL, "etcd-url", "", "members of etcd, a `list` of host:port with commas, for -store etcd: see lab/etcd/testserver")
 	f.IntVar(&o.Backend.Pool, "pool", 0, "connections to the store's server; 0: the client's default")
 	f.BoolVar(&o.Backend.NoCombining, "no-combining", false, "-store redis sends every command alone")
 	f.IntVar(&o.Backend.Acked, "acked", 0, "replicas that confirm each write of -store redis; 0: none")

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 
 const (
 	startTimeout = 30 * time.Second        // to reach the store and create its tables
-	smallBody    = 16 << 10                // bytes of a body that stays in its record, where others do not
 	drainTimeout = 4500 * time.Millisecond // the rest of the five seconds is for the exit
 )
 
@@ -37,10 +35,6 @@ func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options
 	}
 	if err := addPoints(backend, stdout); err != nil {
 		return err
-	}
-	if backend.Blobs != nil { // records without large bodies
-		o.Guard.Offload.Blobs = backend.Blobs
-		o.Guard.Limits.ResponseBody = cmp.Or(o.Guard.Limits.ResponseBody, smallBody)
 	}
 	a, err := o.app(backend, log)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -42,8 +41,6 @@ type Backend struct {
 	// where the store has one, else autocommitted. It is nil without a PostgresURL, unless
 	// the store is SQLite or MySQL.
 	Effect func(ctx context.Context, op string) error
-
-	Blobs protocol.BlobStore // of response bodies; nil: they are in the records
 
 	transactional bool // the guard is Transactional
 

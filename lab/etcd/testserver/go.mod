@@ -70,7 +70,7 @@ require (
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
-	github.com/reprise-go/reprise/servers v0.0.0
+	github.com/reprise-go/reprise/servers v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect

@@ -1,8 +1,7 @@
-// Testserver serves each adapter over any store, etcd and etcd+redis among them, for
-// black-box tests in any language. The package serve describes its routes; testserver -h
-// lists its flags.
+// Testserver serves each adapter over any store, etcd among them, for black-box tests in
+// any language. The package serve describes its routes; testserver -h lists its flags.
 //
-// It is a separate module, so that a refused framework takes down only the rows of etcd
+// It is a separate module, so that a refused framework takes down only the row of etcd
 // in the matrix, which its tests run. Both releases of Fiber are on the fasthttp of
 // the newer one here.
 package main
