@@ -1,35 +1,28 @@
 package serve
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// effects is the table that programs write to.
-type effects struct {
-	pool *pgxpool.Pool
-	sql  string // inserts a row
-}
-
-// openEffects creates the table. Any number of processes may do so at once.
-func (b *Backend) openEffects(ctx context.Context, o StoreOptions) (*effects, error) {
+// effects creates the table that programs write to, and returns the function that
+// inserts a row. Any number of processes may create it at once.
+func (b *Backend) effects(ctx context.Context, o StoreOptions) (func(context.Context, string) error, error) {
 	pool, err := b.pool(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	schema := o.Schema
-	if schema == "" {
-		schema = reprisepg.DefaultSchema
-	}
+	schema := cmp.Or(o.Schema, reprisepg.DefaultSchema)
 	table := pgx.Identifier{schema, "reprise_effects"}.Sanitize()
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		for _, sql := range []string{
@@ -46,30 +39,39 @@ func (b *Backend) openEffects(ctx context.Context, o StoreOptions) (*effects, er
 	if err != nil {
 		return nil, fmt.Errorf("create the table of effects: %w", err)
 	}
-	return &effects{pool: pool, sql: "INSERT INTO " + table + " (op, attempt, owner, at) VALUES ($1, $2, $3, clock_timestamp())"}, nil
+	statement := "INSERT INTO " + table + " (op, attempt, owner, at) VALUES ($1, $2, $3, clock_timestamp())"
+	return insertEffect(statement, pool.Exec, reprisepg.Tx, func(tx pgx.Tx) executes[pgconn.CommandTag] { return tx.Exec }), nil
 }
 
-// execer is the common method of a pool and a transaction.
-type execer interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+// sqlEffect is the effect of a store over database/sql, in whose table now is the clock.
+func sqlEffect(db *sql.DB, tx func(context.Context) (*sql.Tx, error), now string) func(context.Context, string) error {
+	statement := "INSERT INTO reprise_effects (op, attempt, owner, at) VALUES (?, ?, ?, " + now + ")"
+	return insertEffect(statement, db.ExecContext, tx, func(tx *sql.Tx) executes[sql.Result] { return tx.ExecContext })
 }
 
-// insert inserts the effect of one run. Outside of an attempt its number is 0 and its
-// owner NULL.
-func (e *effects) insert(ctx context.Context, op string) error {
-	var db execer = e.pool
-	switch tx, err := reprisepg.Tx(ctx); {
-	case err == nil:
-		db = tx
-	case !errors.Is(err, store.ErrInvalid): // there is a transaction, and it cannot begin
-		return fmt.Errorf("effect: %w", err)
+// executes executes a statement, on a pool or in a transaction.
+type executes[R any] = func(ctx context.Context, statement string, args ...any) (R, error)
+
+// insertEffect inserts the effect of one run, in the transaction of the attempt where tx
+// finds one, else on the pool. Outside of an attempt its number is 0 and its owner NULL.
+func insertEffect[T, R any](
+	statement string, pool executes[R], tx func(context.Context) (T, error), in func(T) executes[R],
+) func(context.Context, string) error {
+	return func(ctx context.Context, op string) error {
+		exec := pool
+		switch tx, err := tx(ctx); {
+		case err == nil:
+			exec = in(tx)
+		case !errors.Is(err, store.ErrInvalid): // there is a transaction, and it cannot begin
+			return fmt.Errorf("effect: %w", err)
+		}
+		attempt := 0
+		if view, ok := reprise.AttemptFrom(ctx); ok {
+			attempt = view.Number()
+		}
+		if _, err := exec(ctx, statement, op, attempt, ownerFrom(ctx)); err != nil {
+			return fmt.Errorf("effect: %w", err)
+		}
+		return nil
 	}
-	attempt := 0
-	if view, ok := reprise.AttemptFrom(ctx); ok {
-		attempt = view.Number()
-	}
-	if _, err := db.Exec(ctx, e.sql, op, attempt, ownerFrom(ctx)); err != nil {
-		return fmt.Errorf("effect: %w", err)
-	}
-	return nil
 }

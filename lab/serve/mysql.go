@@ -55,7 +55,7 @@ func openMySQL(ctx context.Context, b *Backend, o StoreOptions) error {
 	if _, err := db.ExecContext(ctx, table); err != nil {
 		return fmt.Errorf("create the table of effects: %w", err)
 	}
-	b.Effect = insertEffect(db, reprisemysql.Tx, "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
+	b.Effect = sqlEffect(db, reprisemysql.Tx, "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
 	b.Store, err = reprisemysql.Open(ctx, db, c)
 	return err
 }

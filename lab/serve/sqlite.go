@@ -46,7 +46,7 @@ func openSQLite(ctx context.Context, b *Backend, o StoreOptions) error {
 	if _, err := db.ExecContext(ctx, table); err != nil {
 		return fmt.Errorf("create the table of effects: %w", err)
 	}
-	b.Effect = insertEffect(db, reprisesqlite.Tx, "CAST(unixepoch('subsec') * 1000000 AS INTEGER)")
+	b.Effect = sqlEffect(db, reprisesqlite.Tx, "CAST(unixepoch('subsec') * 1000000 AS INTEGER)")
 	b.Store, err = reprisesqlite.Open(ctx, db, c)
 	return err
 }

@@ -112,11 +112,10 @@ func (b *Backend) open(ctx context.Context, st func(context.Context, *Backend, S
 	}
 	b.purger, _ = store.As[store.Purger](b.Store)
 	if b.Effect == nil && o.PostgresURL != "" {
-		effects, err := b.openEffects(ctx, o)
-		if err != nil {
+		var err error
+		if b.Effect, err = b.effects(ctx, o); err != nil {
 			return err
 		}
-		b.Effect = effects.insert
 	}
 	if b.Effect != nil {
 		b.Store = &ownerStore{b.Store}
