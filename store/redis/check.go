@@ -33,7 +33,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	for _, node := range nodes {
 		info, err := readInfo(ctx, node)
 		if err != nil {
-			return nil, fail(classify(err).class, err)
+			return nil, readError(err)
 		}
 		r.node = info.address(node) + ": "
 		policy := info["maxmemory_policy"]

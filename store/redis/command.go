@@ -50,7 +50,7 @@ type command struct {
 	n         uint8                 // the number of arguments
 	confirm   bool                  // the attempt waits for the confirmation that the level asks for
 	bothKeys  bool                  // the call also names the key of the payload: see lua/record.lua
-	answered  bool                  // the attempt has an answer that is not an error
+	written   bool                  // the attempt may have been written to a connection
 	null      bool                  // the first command of a native claim was answered by nil
 	whole     bool                  // read the record that a native claim found as a whole, and so alone
 	moved     bool                  // a cluster named another node for the next attempt
@@ -88,7 +88,7 @@ func (c *command) withSource() { c.args[0], c.args[1] = "eval", c.script.Source 
 // reads only so many bytes of the record that it finds.
 func (c *command) make(ctx context.Context, limit int) {
 	c.tail, c.found, c.first = nil, nil, nil
-	c.sendErr, c.ackErr, c.null, c.answered = nil, nil, false, false
+	c.sendErr, c.ackErr, c.null, c.written = errUnanswered, nil, false, false
 	if c.claim == nil {
 		c.StringCmd = redis.NewStringCmd(ctx, c.args[:c.n]...)
 		c.SetFirstKeyPos(3)
@@ -112,6 +112,7 @@ func (c *command) Args() []any {
 	if c.sent != (batching.Sent[*command]{}) && !c.sent.Begin() {
 		return argsPing
 	}
+	c.written = true
 	return c.StringCmd.Args()
 }
 
@@ -126,18 +127,18 @@ func (c *command) NoRetry() bool { return true }
 // was demoted may have answered the first command and refused this one, so the first gets
 // the error too.
 //
-// go-redis passes the error of a connection also on to commands that had an answer
+// go-redis passes the error of a connection also on to commands that were answered
 // before: SetErr ignores it. And it hides from go-redis that the first command of a
 // native claim was answered by nil, because go-redis would spend time on finding out
 // whether the connection failed.
 func (c *command) SetErr(err error) {
-	if c.answered {
+	if c.sendErr == nil {
 		return
 	}
 	if c.claim != nil && errors.Is(err, redis.Nil) {
 		c.null, err = true, nil
 	}
-	c.sendErr, c.answered = err, err == nil
+	c.sendErr = err
 	c.StringCmd.SetErr(err)
 	if c.first != nil && c.first != c && redis.IsReadOnlyError(err) {
 		c.first.StringCmd.SetErr(err)

@@ -144,7 +144,7 @@ func (s *Store) listing(ctx context.Context) (l listing, err error) {
 	}
 	slots, err := cluster.ClusterSlots(ctx).Result() //nolint:staticcheck // deprecated in documentation only; it names the primary of each range first
 	if err != nil {
-		return l, fail(classify(err).class, err)
+		return l, readError(err)
 	}
 	parts := make([]string, 0, len(slots))
 	for _, slot := range slots {
@@ -162,8 +162,8 @@ func (s *Store) listing(ctx context.Context) (l listing, err error) {
 func (l listing) identity(ctx context.Context, node int) (id identity, err error) {
 	text, err := l.clients[node].Info(ctx, "server", "replication").Result()
 	if err != nil {
-		if f := classify(err); !errors.Is(f.class, store.ErrMisconfigured) {
-			return id, fail(f.class, err)
+		if err = readError(err); !errors.Is(err, store.ErrMisconfigured) {
+			return id, err
 		}
 		return id, nil
 	}

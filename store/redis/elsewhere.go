@@ -27,7 +27,7 @@ func (s *Store) Elsewhere(ctx context.Context) ([]string, error) {
 		for looked := 0; looked < keysElsewhere/len(nodes) && len(found) < maxElsewhere; looked += keysPerStep {
 			var keys []string
 			if keys, at, err = node.Scan(ctx, at, "*{*}", keysPerStep).Result(); err != nil {
-				return nil, fail(classify(err).class, err)
+				return nil, readError(err)
 			}
 			for _, key := range keys {
 				if name, ok := prefixOf(key); ok && name != s.prefix {

@@ -2,6 +2,7 @@ package repriseredis
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -74,12 +75,13 @@ func classify(err error) failure {
 	var special special
 	var answer redis.Error
 	var dial *net.OpError
+	var certificate *tls.CertificateVerificationError // of a handshake
 	switch {
 	case errors.As(err, &special):
 		return special.failure
 	case errors.As(err, &answer):
 		return classifyReply(answer.Error())
-	case errors.As(err, &dial) && dial.Op == "dial":
+	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &certificate):
 		return unsent
 	case errors.Is(err, redis.ErrClosed):
 		return failure{class: store.ErrClosed}
@@ -115,6 +117,16 @@ var errUnreadable = fail(store.ErrCorrupt, errors.New("the record has an unknown
 func fail(class, cause error) error {
 	text, _, _ := strings.Cut(cause.Error(), ", with args beginning with")
 	return fmt.Errorf("%w: redis: %s", class, text) // one class an error, the cause is for people
+}
+
+// readError is the error of a request that writes no record. Whether such a request was
+// executed makes no difference, so its outcome is never unknown.
+func readError(err error) error {
+	class := classify(err).class
+	if errors.Is(class, store.ErrUnknown) {
+		class = store.ErrUnavailable
+	}
+	return fail(class, err)
 }
 
 func contextEnded(err error) bool {

@@ -131,7 +131,7 @@ type stepper struct {
 func (l *lister) step(ctx context.Context, node *redis.Client, at stepper) (stepper, error) {
 	keys, next, err := node.Scan(ctx, at.scan, l.store.pattern(l.query.Digits), keysPerStep).Result()
 	if err != nil {
-		return at, fail(classify(err).class, err)
+		return at, readError(err)
 	}
 	l.steps++
 	l.keys += len(keys)

@@ -84,7 +84,7 @@ const (
 	decided   decision = iota // the result is in c.err or in the result of the claim
 	undecided                 // the script has to decide
 	unread                    // a batch read at most the start of the record: claim again, alone
-	failed                    // there was no answer
+	unanswered
 )
 
 // decide reads the answer to a native claim.
@@ -100,7 +100,7 @@ func (c *command) decide() decision {
 	case refusesWrites(c.sendErr):
 		return undecided // there may be something to replay
 	default:
-		return failed
+		return unanswered
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
-
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/parallel"
 )
 
@@ -114,14 +114,21 @@ func (n *node) send(ctx context.Context, batch ...*command) {
 }
 
 // explain returns the error of the last attempt on c. It says so if the pool had no
-// connection, or if the server closes the connection for a command of this size. A server
-// may do that without an answer, so it is asked for its limits.
+// connection, if the connection failed before c was written, as in a TLS handshake, or if
+// the server closes the connection for a command of this size. A server may do that
+// without an answer, so it is asked for its limits.
 func (n *node) explain(ctx context.Context, c *command) error {
+	if c.sendErr == nil {
+		return nil
+	}
+	f := classify(c.sendErr)
 	switch {
-	case c.sendErr == nil || n.server == nil:
-	case n.lacksConnection(c.sendErr):
+	case n.server != nil && n.lacksConnection(c.sendErr):
 		return special{c.sendErr, exhausted}
-	case len(c.payload) > maxPayload && classify(c.sendErr) == broken:
+	case !c.written && errors.Is(f.class, store.ErrUnknown):
+		f.class = store.ErrUnavailable
+		return special{c.sendErr, f}
+	case n.server != nil && len(c.payload) > maxPayload && f == broken:
 		if err := payloadLimitOf(ctx, n.server).refuse(len(c.payload)); err != nil {
 			return err
 		}
@@ -136,7 +143,7 @@ func (n *node) sendPipeline(ctx context.Context, batch []*command) {
 		if c.ask != "" {
 			_ = pipe.Process(ctx, redis.NewCmd(ctx, "asking"))
 		}
-		c.first, c.sendErr = batch[0], errUnanswered
+		c.first = batch[0]
 		_ = pipe.Process(ctx, c) // queues
 		if c.tail != nil {
 			_ = pipe.Process(ctx, c.tail)
@@ -165,7 +172,7 @@ func (n *node) sendPipeline(ctx context.Context, batch []*command) {
 	}
 }
 
-// errUnanswered is the error of a command in a pipeline before it has an answer.
+// errUnanswered is the error of an attempt before it has an answer.
 var errUnanswered = errors.New("no answer")
 
 // lacksConnection reports whether the context of a call ended while the call waited for a
@@ -224,7 +231,7 @@ func (s *Store) primaries(ctx context.Context) ([]*redis.Client, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fail(classify(err).class, err)
+		return nil, readError(err)
 	}
 	return servers, nil
 }

@@ -110,7 +110,7 @@ func (s *Store) probeReads(ctx context.Context, node *redis.Client, id store.ID)
 		err = node.GetRange(ctx, s.key(id), 0, 0).Err()
 	}
 	if err != nil {
-		return fail(classify(err).class, err)
+		return readError(err)
 	}
 	if s.durability.level != async {
 		if err := s.probeWait(ctx, node); err != nil {
@@ -147,7 +147,7 @@ func (s *Store) idAt(ctx context.Context, node *redis.Client) (id store.ID, err 
 		_, _ = rand.Read(id[:]) // never returns an error
 		at, err := s.serverFor(ctx, s.key(id))
 		if err != nil {
-			return id, fail(classify(err).class, err)
+			return id, readError(err)
 		}
 		if at == node {
 			return id, nil

@@ -124,7 +124,7 @@ func (s *Store) evaluate(c *command) (again, wait bool) {
 		case unread:
 			c.whole = true
 			return true, false
-		case failed:
+		case unanswered:
 		}
 	}
 	if c.sendErr == nil {

@@ -203,7 +203,7 @@ func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}
 	key := s.key(id)
 	node, err := s.serverFor(ctx, key)
 	if err != nil {
-		return nil, nil, fail(classify(err).class, err)
+		return nil, nil, readError(err)
 	}
 	return s.watches.watch(ctx, node, key)
 }
