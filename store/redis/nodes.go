@@ -129,8 +129,8 @@ func (n *node) explain(ctx context.Context, c *command) error {
 		f.class = store.ErrUnavailable
 		return special{c.sendErr, f}
 	case n.server != nil && len(c.payload) > maxPayload && f == broken:
-		if err := payloadLimitOf(ctx, n.server).refuse(len(c.payload)); err != nil {
-			return err
+		if most := payloadLimitOf(ctx, n.server); int64(len(c.payload)) > most.size {
+			return special{fmt.Errorf("%s of the server lets no payload of more than %d bytes pass, and this one has %d", most.name, most.size, len(c.payload)), full}
 		}
 	}
 	return c.sendErr

@@ -73,8 +73,7 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	logWarnings(ctx, cmp.Or(c.Logger, slog.Default()), findings)
-	if err := unsafeError(findings); err != nil {
+	if err := judge(ctx, cmp.Or(c.Logger, slog.Default()), findings); err != nil {
 		return nil, err
 	}
 	if err := s.probe(ctx); err != nil {
