@@ -54,22 +54,20 @@ func soundServer(info string, override func(command []string) string) func(conn,
 		}
 		switch command[1] {
 		case record.ClaimScript.Digest:
-			if command[4][64]&record.FlagWaiting > 0 {
+			switch {
+			case command[4][64]&record.FlagWaiting == 0:
+				return claimed
+			case completed:
+				return bulk("Cprobe")
+			default:
 				return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40")
 			}
-			return claimed
 		case record.CompleteScript.Digest:
 			completed = true
 			return bulk("D")
 		case record.InspectScript.Digest:
-			return bulk("RC" + strings.Repeat("\x00", 70+32))
-		case record.ResolveScript.Digest:
-			if strings.HasPrefix(command[4], "\x00\x00\x00\x00\x00\x00\x00\x00") { // a fence that no record has
-				return bulk("N")
-			}
-			held = false
-			return bulk("W")
-		case record.ReleaseScript.Digest:
+			return inspected
+		case record.ResolveScript.Digest, record.ReleaseScript.Digest:
 			held = false
 			return bulk("W")
 		default:

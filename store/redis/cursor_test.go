@@ -103,7 +103,7 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 			case "scan":
 				return "*2\r\n" + bulk("0") + "*1\r\n" + listedKey(byte(node+1))
 			default:
-				return bulk("RC" + strings.Repeat("\x00", 70+32))
+				return inspected
 			}
 		})
 		self = f.Addr

@@ -31,7 +31,7 @@ func listed(t *testing.T, override func(name string, command []string) string) *
 			if strings.HasSuffix(command[3], "\x09}") {
 				return bulk("N")
 			}
-			return bulk("RC" + strings.Repeat("\x00", 70+32))
+			return inspected
 		}
 	})
 	return newStore(t, f, Config{})

@@ -5,139 +5,106 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/probe"
 )
 
-// probeTime is how long the records of a probe last, and how long the probe of a node may
-// take.
-const probeTime = 10 * time.Second
-
-// probe tries every command and script once at each primary, on probe records. Otherwise
-// the first sign of a server or user that refuses one of them would be an operation that
-// has run and cannot be completed.
+// probe tries every command and script once at each primary.
 func (s *Store) probe(ctx context.Context) error {
 	nodes, err := s.primaries(ctx)
 	if err != nil {
 		return err
 	}
 	for _, node := range nodes {
-		if err := s.probeNode(ctx, node); err != nil {
-			return err
+		id, err := s.idAt(ctx, node)
+		if err == nil {
+			err = s.probeReads(ctx, node, id)
+		}
+		if err != nil {
+			return fmt.Errorf("trying to read a record on %s: %w", node.Options().Addr, err)
+		}
+		err = (&probe.Probe{
+			Name: "redis", Store: probed{s, id, false}, Rival: probed{s, id, true},
+			Read:   func(ctx context.Context, _ store.ID) error { _, err := s.Inspect(ctx, id); return err },
+			Delete: func(ctx context.Context, _ store.ID) error { return s.forget(ctx, id) },
+		}).Run(ctx)
+		if err != nil {
+			return fmt.Errorf("%w (on %s)", err, node.Options().Addr)
 		}
 	}
 	return nil
 }
 
-func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	id, err := s.idAt(ctx, node)
+// forget deletes the record of a probe.
+func (s *Store) forget(ctx context.Context, id store.ID) error {
+	r, err := s.Inspect(ctx, id)
 	if err != nil {
 		return err
 	}
-	const payload = "probe"
-	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Lease: probeTime, Policy: store.Policy{Label: store.ProbeLabel, Retention: probeTime, Horizon: probeTime}}
-	waiter := r
-	waiter.Owner, waiter.Waiting = store.NewOwner(), true
-	var held store.ClaimResult
-	claims := func(r store.ClaimRequest, want store.Outcome) func() error {
-		return func() error {
-			got, err := s.Claim(ctx, r)
-			if err == nil && (got.Outcome != want || want == store.Completed && string(got.Payload) != payload) {
-				return misconfigured("the answer is %v, want %v", got.Outcome, want)
-			}
-			if want == store.Claimed {
-				held = got
-			}
-			return err
-		}
-	}
-	claim := claims(r, store.Claimed)
-	resolve := func(state store.RecordState) func() error {
-		return func() error {
-			return s.Resolve(ctx, id, store.Resolution{State: state, Fence: held.Fence, Forget: true})
-		}
-	}
-	complete := func() error {
-		return s.Complete(ctx, store.CompleteRequest{
-			ID: id, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy, Attempt: held.Attempt, Fence: held.Fence,
-		})
-	}
-	for _, step := range []struct {
-		name string
-		do   func() error
-	}{
-		{"read a record", func() error { return s.probeReads(ctx, node, id) }},
-		{"claim", claim},
-		{"claim again", claim},
-		{"wait for a claim", claims(waiter, store.InProgress)},
-		{"renew", func() error {
-			got, err := s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: r.Owner, Lease: probeTime}})
-			if err == nil && got[0] != store.Renewed {
-				return misconfigured("the answer is %v, want %v", got[0], store.Renewed)
-			}
-			return err
-		}},
-		{"inspect", func() error { _, err := s.Inspect(ctx, id); return err }},
-		{"release", func() error { return s.Release(ctx, id, r.Owner) }},
-		{"claim after the release", claim},
-		{"mark an outcome as unknown", func() error {
-			return s.Unknown(ctx, store.UnknownRequest{ID: id, Owner: r.Owner, Reason: "probe"})
-		}},
-		{"resolve it", resolve(0)},
-		{"claim after that", claim},
-		{"complete", complete},
-		{"complete again", complete},
-		{"replay", claims(r, store.Completed)},
-		{"forget a completed record", resolve(store.StateCompleted)},
-	} {
-		if err := step.do(); err != nil {
-			return fmt.Errorf("trying to %s on %s: %w", step.name, node.Options().Addr, err)
-		}
-	}
-	return nil
+	return s.Resolve(ctx, id, store.Resolution{State: r.State, Fence: r.Fence, Forget: true})
+}
+
+// probed is the store with one record, whatever the ID, which decides about the node. The
+// claims of a rival wait, because those are made by a script.
+type probed struct {
+	*Store
+	id    store.ID
+	waits bool
+}
+
+func (p probed) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	r.ID, r.Waiting = p.id, p.waits
+	return p.Store.Claim(ctx, r)
+}
+
+func (p probed) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	rs[0].ID = p.id
+	return p.Store.Renew(ctx, rs)
+}
+
+func (p probed) Complete(ctx context.Context, r store.CompleteRequest) error {
+	r.ID = p.id
+	return p.Store.Complete(ctx, r)
+}
+
+func (p probed) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	r.ID = p.id
+	return p.Store.Unknown(ctx, r)
+}
+
+func (p probed) Release(ctx context.Context, _ store.ID, owner store.Owner) error {
+	return p.Store.Release(ctx, p.id, owner)
 }
 
 // probeReads tries the commands that do not write, before any claim: a claim that is
 // refused halfway has written already, and a write that is not confirmed does not say
-// whether the server refuses to wait.
+// whether the server refuses to wait. An answer that is no known failure refuses, too.
 func (s *Store) probeReads(ctx context.Context, node *redis.Client, id store.ID) error {
-	err := node.PExpireTime(ctx, s.key(id)).Err()
-	if err == nil && !s.noCombining {
-		err = node.GetRange(ctx, s.key(id), 0, 0).Err()
-	}
-	if err != nil {
-		return readError(err)
+	commands := []*redis.Cmd{redis.NewCmd(ctx, argExpiry, s.key(id))}
+	if !s.noCombining {
+		commands = append(commands, redis.NewCmd(ctx, argRange, s.key(id), 0, 0))
 	}
 	if s.durability.level != async {
-		if err := s.probeWait(ctx, node); err != nil {
-			return err
+		commands = append(commands, s.durability.command(ctx, minAckTimeout))
+	}
+	for _, c := range commands {
+		err := node.Process(ctx, c)
+		var answer redis.Error
+		switch {
+		case err == nil:
+		case errors.As(err, &answer) && errors.Is(classify(err).class, store.ErrUnknown):
+			return fail(store.ErrMisconfigured, err)
+		default:
+			return readError(err)
 		}
 	}
-	_, err = s.Inspect(ctx, id)
+	_, err := s.Inspect(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	return err
-}
-
-// probeWait asks the server to wait for its replicas. However it refuses that, it cannot
-// keep the durability, unless it is known to be unable only now.
-func (s *Store) probeWait(ctx context.Context, node *redis.Client) error {
-	wait := s.durability.command(ctx, minAckTimeout)
-	err := node.Process(ctx, wait)
-	var answer redis.Error
-	switch class := classify(err).class; {
-	case err == nil:
-		return nil
-	case errors.As(err, &answer) && errors.Is(class, store.ErrUnknown):
-		return fail(store.ErrMisconfigured, err)
-	default:
-		return fail(class, err)
-	}
 }
 
 // idAt returns a new ID whose key is at node.
