@@ -16,35 +16,33 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// position is where the next page of a listing starts.
+// position is where the next page of a listing starts. A cursor is cursorWord and then,
+// in base64, a bookmark, followed by an ID where a step is repeated.
 type position struct {
-	shape uint64 // of the cluster
-	node  int    // the index of the server in listing.clients
-	last  identity
-	stepper
+	bookmark
+
+	// If a page has no room for all records of a step, the next page repeats the step. The
+	// records up to the ID after were shown already, provided that the repeated step ends at
+	// Next again.
+	after []byte
+
 	over bool
 }
 
-// A cursor is cursorWord and then, in base64, a cursorHead, followed by an ID where a
-// step is repeated.
-type cursorHead struct {
-	Listed, Shape             uint64
-	Node                      uint16
-	Process, Data, Scan, Next uint64
+type bookmark struct {
+	Listed, Shape uint64 // see listed and listing
+	Node          uint16 // the index of the server in listing.clients
+	Process, Data uint64 // its identity
+	Scan          uint64 // the cursor of SCAN
+	Next          uint64
 }
 
-const (
-	cursorWord = "redis-"
-	cursorSize = 8 + 8 + 2 + 8 + 8 + 8 + 8
-)
+const cursorWord = "redis-"
 
 // cursor returns the text of a position.
 func (s *Store) cursor(at position) string {
-	head := cursorHead{
-		Listed: s.listed(), Shape: at.shape, Node: uint16(at.node), //nolint:gosec // a cluster has at most 16,384
-		Process: at.last.process, Data: at.last.data, Scan: at.scan, Next: at.next,
-	}
-	b, _ := binary.Append(nil, binary.BigEndian, head) // of fixed size
+	at.Listed = s.listed()
+	b, _ := binary.Append(nil, binary.BigEndian, at.bookmark) // of fixed size
 	return cursorWord + base64.RawURLEncoding.EncodeToString(append(b, at.after...))
 }
 
@@ -53,20 +51,16 @@ func (s *Store) parseCursor(text string) (at position, err error) {
 	if text == "" {
 		return at, nil
 	}
-	encoded, ok := strings.CutPrefix(text, cursorWord)
-	b, err := base64.RawURLEncoding.DecodeString(encoded)
-	if !ok || err != nil || base64.RawURLEncoding.EncodeToString(b) != encoded ||
-		len(b) != cursorSize && len(b) != cursorSize+len(store.ID{}) {
+	b, _ := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(text, cursorWord))
+	n, err := binary.Decode(b, binary.BigEndian, &at.bookmark)
+	if len(b) > n {
+		at.after = b[n:]
+	}
+	switch {
+	case err != nil, cursorWord+base64.RawURLEncoding.EncodeToString(b) != text, at.after != nil && len(at.after) != len(store.ID{}):
 		return at, errCursor("it is not one of a Redis store")
-	}
-	var head cursorHead
-	if _, err := binary.Decode(b, binary.BigEndian, &head); err != nil || head.Listed != s.listed() {
+	case at.Listed != s.listed():
 		return at, errCursor("it belongs to another prefix or database")
-	}
-	at = position{shape: head.Shape, node: int(head.Node), last: identity{process: head.Process, data: head.Data}}
-	at.stepper = stepper{scan: head.Scan, next: head.Next}
-	if len(b) > cursorSize {
-		at.after = b[cursorSize:]
 	}
 	return at, nil
 }
@@ -172,19 +166,26 @@ func (l listing) identity(ctx context.Context, node int) (id identity, err error
 	return identity{digest(info["run_id"]), digest(info["master_replid"]), digest(info["master_replid2"])}, nil
 }
 
+// mark notes the identity of the server of a position.
+func (l listing) mark(ctx context.Context, at *position) error {
+	id, err := l.identity(ctx, int(at.Node))
+	at.Process, at.Data = id.process, id.data
+	return err
+}
+
 // resume returns where a listing that stopped at a position continues: there, or at the
 // start of a server, if that was replaced or slots moved. The error is [store.ErrInvalid]
 // when no server has the data of that listing.
 func (l listing) resume(ctx context.Context, at position) (position, error) {
-	if at.shape == l.shape && at.node < len(l.clients) {
-		id, err := l.identity(ctx, at.node)
+	if at.Shape == l.shape && int(at.Node) < len(l.clients) {
+		id, err := l.identity(ctx, int(at.Node))
 		switch {
 		case err != nil:
 			return at, err
-		case id.process == at.last.process:
+		case id.process == at.Process:
 			return at, nil
-		case id.has(at.last.data):
-			return position{shape: l.shape, node: at.node}, nil
+		case id.has(at.Data):
+			return position{bookmark: bookmark{Node: at.Node}}, nil
 		}
 	}
 	for node := range l.clients {
@@ -192,8 +193,8 @@ func (l listing) resume(ctx context.Context, at position) (position, error) {
 		if err != nil {
 			return at, err
 		}
-		if id.has(at.last.data) {
-			return position{shape: l.shape}, nil
+		if id.has(at.Data) {
+			return position{}, nil
 		}
 	}
 	return at, errCursor("the server that it belongs to is gone or lost its data")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"reflect"
 	"slices"
@@ -22,9 +23,10 @@ func TestACursorBelongsToItsStore(t *testing.T) {
 	s := &Store{client: client, prefix: "a:"}
 	for _, want := range []position{
 		{},
-		{shape: 1 << 63, node: 16383, last: identity{process: 2, data: 3}, stepper: stepper{scan: 1<<64 - 1, next: 5}},
-		{stepper: stepper{scan: 4, next: 5, after: bytes.Repeat([]byte{0xff}, 32)}},
+		{bookmark: bookmark{Shape: 1 << 63, Node: 16383, Process: 2, Data: 3, Scan: 1<<64 - 1, Next: 5}},
+		{bookmark: bookmark{Scan: 4, Next: 5}, after: bytes.Repeat([]byte{0xff}, 32)},
 	} {
+		want.Listed = s.listed()
 		if got, err := s.parseCursor(s.cursor(want)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("reads %+v, %v; want %+v", got, err, want)
 		}
@@ -42,7 +44,7 @@ func TestACursorBelongsToItsStore(t *testing.T) {
 		"nothing":              cursorWord,
 		"of another prefix":    (&Store{client: client, prefix: "b:"}).cursor(position{}),
 		"of another database":  (&Store{client: other, prefix: "a:"}).cursor(position{}),
-		"of bytes of any kind": cursorWord + base64.RawURLEncoding.EncodeToString(make([]byte, cursorSize)),
+		"of bytes of any kind": cursorWord + base64.RawURLEncoding.EncodeToString(make([]byte, binary.Size(bookmark{}))),
 	} {
 		_, err := s.List(t.Context(), store.Query{Limit: 1, After: text})
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "start the listing again") {
@@ -56,7 +58,7 @@ func FuzzCursor(f *testing.F) {
 	f.Cleanup(func() { _ = client.Close() })
 	s := &Store{client: client, prefix: "a:"}
 	f.Add(s.cursor(position{}))
-	f.Add(s.cursor(position{node: 3, stepper: stepper{scan: 4, next: 5, after: make([]byte, 32)}}))
+	f.Add(s.cursor(position{bookmark: bookmark{Node: 3, Scan: 4, Next: 5}, after: make([]byte, 32)}))
 	f.Fuzz(func(t *testing.T, text string) {
 		at, err := s.parseCursor(text)
 		if err != nil && !errors.Is(err, store.ErrInvalid) {

@@ -47,7 +47,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	}
 
 	l := lister{store: s, query: &q, shown: make(map[store.ID]bool)}
-	if at, err = l.scan(ctx, nodes, at); err != nil {
+	if err := l.scan(ctx, nodes, &at); err != nil {
 		return store.Page{}, err
 	}
 
@@ -58,49 +58,47 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	}
 	if changed.shape != nodes.shape {
 		nodes, at = changed, position{}
-		if at.last, err = nodes.identity(ctx, 0); err != nil {
+		if err := nodes.mark(ctx, &at); err != nil {
 			return store.Page{}, err
 		}
 	}
 	if !at.over {
-		at.shape = nodes.shape
+		at.Shape = nodes.shape
 		l.page.Next = s.cursor(at)
 	}
 	l.page.Total = l.total(ctx, nodes, q.After == "" && at.over)
 	return l.page, nil
 }
 
-// scan fills the page, and returns where the next one starts. A server that was replaced
-// while it was scanned is scanned again, because a position means nothing to another
-// process.
-func (l *lister) scan(ctx context.Context, nodes listing, at position) (position, error) {
-	for looked := 0; ; {
-		first, err := nodes.identity(ctx, at.node)
-		if err != nil {
-			return at, err
+// scan fills the page, and moves at to where the next one starts. A server that was
+// replaced while it was scanned is scanned again, because a position means nothing to
+// another process.
+func (l *lister) scan(ctx context.Context, nodes listing, at *position) error {
+	for looked := 0; ; at.Node++ {
+		if err := nodes.mark(ctx, at); err != nil {
+			return err
 		}
-		over := false
+		process, over := at.Process, false
 		for !over && looked < keysPerPage && len(l.page.Records) < l.query.Limit {
-			if at.stepper, err = l.step(ctx, nodes.clients[at.node], at.stepper); err != nil {
-				return at, err
+			if err := l.step(ctx, nodes.clients[at.Node], at); err != nil {
+				return err
 			}
 			looked += keysPerStep
-			over = at.scan == 0 && at.after == nil
+			over = at.Scan == 0 && at.after == nil
 		}
-		if at.last, err = nodes.identity(ctx, at.node); err != nil {
-			return at, err
+		if err := nodes.mark(ctx, at); err != nil {
+			return err
 		}
 		switch {
-		case at.last.process != first.process:
-			at.stepper = stepper{}
-			return at, nil
+		case at.Process != process:
+			at.Scan, at.after, at.Next = 0, nil, 0
+			return nil
 		case !over:
-			return at, nil
-		case at.node == len(nodes.clients)-1:
+			return nil
+		case int(at.Node) == len(nodes.clients)-1:
 			at.over = true
-			return at, nil
+			return nil
 		}
-		at.node++
 	}
 }
 
@@ -116,43 +114,33 @@ type lister struct {
 	records int // how many of these keys hold records
 }
 
-// stepper is where the next step of the listing of one server starts.
-type stepper struct {
-	scan uint64 // the cursor of SCAN
-
-	// If a page has no room for all records of a step, the next page repeats the step. The
-	// records up to the ID after were shown already, provided that the repeated step ends at
-	// next again.
-	after []byte
-	next  uint64
-}
-
-// step scans the next keys of a server, and adds the records that the query selects.
-func (l *lister) step(ctx context.Context, node *redis.Client, at stepper) (stepper, error) {
-	keys, next, err := node.Scan(ctx, at.scan, l.store.pattern(l.query.Digits), keysPerStep).Result()
+// step scans the next keys of a server, adds the records that the query selects, and
+// moves at to the next step.
+func (l *lister) step(ctx context.Context, node *redis.Client, at *position) error {
+	keys, next, err := node.Scan(ctx, at.Scan, l.store.pattern(l.query.Digits), keysPerStep).Result()
 	if err != nil {
-		return at, readError(err)
+		return readError(err)
 	}
 	l.steps++
 	l.keys += len(keys)
-	var after []byte
-	if at.after != nil && next == at.next {
-		after = at.after
+	if next != at.Next {
+		at.after = nil
 	}
-	ids := l.ids(keys, after)
+	ids := l.ids(keys, at.after)
 	found, err := l.inspect(ctx, ids)
 	if err != nil {
-		return at, err
+		return err
 	}
 	l.page.Scanned += len(ids)
-	room := l.query.Limit - len(l.page.Records)
-	if len(found) <= room {
-		l.page.Records = append(l.page.Records, found...)
-		return stepper{scan: next}, nil
+	if room := l.query.Limit - len(l.page.Records); len(found) > room {
+		slices.SortFunc(found, func(a, b store.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+		l.page.Records = append(l.page.Records, found[:room]...)
+		at.after, at.Next = found[room-1].ID[:], next
+		return nil
 	}
-	slices.SortFunc(found, func(a, b store.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	l.page.Records = append(l.page.Records, found[:room]...)
-	return stepper{scan: at.scan, after: found[room-1].ID[:], next: next}, nil
+	l.page.Records = append(l.page.Records, found...)
+	at.Scan, at.after, at.Next = next, nil, 0
+	return nil
 }
 
 // ids returns the IDs of those keys that hold records, that come behind after, and that
