@@ -142,15 +142,12 @@ func (s *Store) probe(ctx context.Context) error {
 			return err
 		},
 		Delete: func(ctx context.Context, id store.ID) error {
-			now, err := s.inspect(ctx, id)
-			if err != nil {
-				return err
-			}
-			if !now.exists {
-				return probe.Unexpected("no record", "the record of the probe")
-			}
-			_, _, err = s.write(ctx, id, &now, nil, s.forget(id))
-			return err
+			return s.update(ctx, id, nil, func(now *found) (done bool, err error) {
+				if !now.exists {
+					return true, probe.Unexpected("no record", "the record of the probe")
+				}
+				return s.forget(ctx, id, now)
+			})
 		},
 	}).Run(ctx)
 }

@@ -1,6 +1,7 @@
 package repriseetcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,44 +17,39 @@ import (
 // first while many claims turn out to need no write: a read adds no entry to the log.
 // The server decides whether an attempt is live: it keeps a key for as long as the lease
 // of the attempt runs.
-func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (answer store.ClaimResult, err error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
 	}
-	if err := s.ready(ctx); err != nil {
-		return store.ClaimResult{}, err
-	}
-	var now found // an ID is assumed to be new until the server says otherwise
+	was := new(found) // an ID is assumed to be new until the server says otherwise
 	if s.recent.ReplaysCommon() {
-		var err error
-		if now, err = s.inspect(ctx, r.ID); err != nil {
-			return store.ClaimResult{}, err
-		}
+		was = nil
 	}
-	for {
-		answer, next := judge(&r, &now)
-		if next == nil {
+	err = s.update(ctx, r.ID, was, func(now *found) (done bool, err error) {
+		var next *record
+		if answer, next = judge(&r, now); next == nil {
 			s.recent.Count(true)
-			return s.answer(ctx, &r, answer, &now)
+			return true, s.answer(ctx, &r, &answer, now)
 		}
-		fence, done, err := s.grant(ctx, &r, next, &now)
+		done, err = s.write(ctx, r.ID, now, together(r.Lease, r.Remembered()), func(ls []*lease) []clientv3.Op {
+			next.spare = ls[1].spare(r.Remembered())
+			return s.running(r.ID, r.Lease, next, ls)
+		})
 		if errors.Is(err, store.ErrFull) && now.record.owner == r.Owner {
 			err = fmt.Errorf("%w: %v", store.ErrUnknown, err) //nolint:errorlint // this owner holds the claim already, and could not extend it
 		}
-		if err != nil {
-			return store.ClaimResult{}, err
-		}
 		if done {
-			answer.Fence = next.fence
-			if next.fence == 0 {
-				answer.Fence = fence
-			}
+			answer.Fence = cmp.Or(next.fence, uint64(now.revision)) //nolint:gosec // revisions are positive
 			answer.Attempt, answer.Remaining = next.attempt, r.Lease
 			s.mine.begin(r.Owner, next.claimedAt)
 			s.recent.Count(false)
-			return answer, nil
 		}
+		return done, err
+	})
+	if err != nil {
+		return store.ClaimResult{}, err
 	}
+	return answer, nil
 }
 
 // judge decides in the order that [store.Store] gives. If it returns a record, that must
@@ -101,15 +97,6 @@ func attempt(r *store.ClaimRequest, number int) (store.ClaimResult, *record) {
 	return store.ClaimResult{Outcome: store.Claimed}, rec
 }
 
-// grant writes a claim, if the ID is still as it was found; otherwise it updates now.
-func (s *Store) grant(ctx context.Context, r *store.ClaimRequest, next *record, now *found) (fence uint64, done bool, err error) {
-	revision, done, err := s.write(ctx, r.ID, now, together(r.Lease, r.Remembered()), func(ls []*lease) []clientv3.Op {
-		next.spare = ls[1].spare(r.Remembered())
-		return s.running(r.ID, r.Lease, next, ls)
-	})
-	return uint64(revision), done, err //nolint:gosec // revisions are positive
-}
-
 // together returns the periods of the leases for an attempt and for its record. The
 // record must not end first, so if their ends are close, they share one lease.
 func together(attempt, remembered time.Duration) []time.Duration {
@@ -122,65 +109,81 @@ func together(attempt, remembered time.Duration) []time.Duration {
 
 // running returns the operations that write the record of an attempt whose lease runs.
 func (s *Store) running(id store.ID, attempt time.Duration, rec *record, ls []*lease) []clientv3.Op {
-	return []clientv3.Op{
-		clientv3.OpPut(s.key(alive, id), liveValue(ls[0].spare(attempt)), clientv3.WithLease(ls[0].id)),
-		clientv3.OpPut(s.key(records, id), rec.encode(), clientv3.WithLease(ls[1].id)),
-	}
+	return []clientv3.Op{s.putLive(id, attempt, ls[0]), clientv3.OpPut(s.key(records, id), rec.encode(), clientv3.WithLease(ls[1].id))}
+}
+
+// putLive returns the operation that lets an attempt live for as long as a lease of etcd.
+func (s *Store) putLive(id store.ID, attempt time.Duration, l *lease) clientv3.Op {
+	return clientv3.OpPut(s.key(alive, id), liveValue(l.spare(attempt)), clientv3.WithLease(l.id))
 }
 
 // answer completes an answer that needs no write.
-func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.ClaimResult, now *found) (store.ClaimResult, error) {
+func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer *store.ClaimResult, now *found) (err error) {
 	switch {
 	case now.corrupt != nil:
-		return store.ClaimResult{}, now.corrupt
+		return now.corrupt
 	case answer.Outcome == store.InProgress:
-		left, err := s.leases.left(ctx, now.liveTill)
+		var left time.Duration
+		left, err = s.leases.left(ctx, now.liveTill)
 		answer.Remaining = max(left-now.spare, time.Millisecond) // its key exists, so it still runs
-		return answer, err
 	case answer.Outcome == store.Completed && now.record.parts > 0:
-		payload, err := s.join(ctx, r.ID, now)
-		if err != nil {
-			return store.ClaimResult{}, err
-		}
-		answer.Payload = payload
+		answer.Payload, err = s.join(ctx, r.ID, now)
 	}
-	return answer, nil
+	return err
 }
 
-// write makes changes under leases for periods, if an ID is still as it was found. If
-// done is false without an error, it has not written, and the caller tries again: either
-// the ID has changed, and write updated now, or the server did not know a lease.
-func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []time.Duration, ops func([]*lease) []clientv3.Op) (revision int64, done bool, err error) {
+// update lets try change the record of an ID: as was says that it is, or as it is found,
+// without that. It calls try again while that neither is done nor fails, because the
+// record changed in between.
+func (s *Store) update(ctx context.Context, id store.ID, was *found, try func(now *found) (done bool, err error)) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if was == nil {
+		now, err := s.inspect(ctx, id)
+		if err != nil {
+			return err
+		}
+		was = &now
+	}
+	for {
+		if done, err := try(was); done || err != nil {
+			return err
+		}
+	}
+}
+
+// write makes changes under leases for periods, if an ID is still as it was found, and
+// updates its revision. If done is false without an error, it has not written, and the
+// caller tries again: either the ID has changed, and write updated now, or the server did
+// not know a lease.
+func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []time.Duration, ops func([]*lease) []clientv3.Op) (done bool, err error) {
 	used := make([]*lease, 0, 2)
 	for _, period := range periods {
 		if last := len(used) - 1; last >= 0 && period == periods[last] {
 			used = append(used, used[last]) // so that both end together
 			continue
 		}
-		l, err := s.leases.lasting(ctx, period)
-		if answered(err, rpctypes.ErrNoSpace) {
-			return 0, false, s.refused(ctx, id, now, err)
-		}
-		if err != nil {
-			return 0, false, classify(err)
+		var l *lease
+		if l, err = s.leases.lasting(ctx, period); err != nil {
+			break
 		}
 		used = append(used, l)
 	}
-	other, revision, done, err := s.change(ctx, id, now, ops(used)...)
+	if err == nil {
+		done, err = s.change(ctx, id, now, ops(used)...)
+	}
 	switch {
 	case answered(err, rpctypes.ErrLeaseNotFound): // an operator revoked it, or the cluster was restored from a backup
 		for _, l := range used {
 			s.leases.drop(l)
 		}
-		return 0, false, nil
+		return false, nil
 	case answered(err, rpctypes.ErrNoSpace):
-		return 0, false, s.refused(ctx, id, now, err)
-	case err != nil:
-		return 0, false, classify(err)
-	case !done:
-		*now = other
+		return false, s.refused(ctx, id, now, err)
+	default:
+		return done, classify(err)
 	}
-	return revision, done, nil
 }
 
 // refused returns the error for a write that the server answered with ErrNoSpace. The

@@ -80,35 +80,23 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
 	payload := string(r.Payload)
-	now, err := s.inspect(ctx, id)
-	for {
+	return s.update(ctx, id, nil, func(now *found) (done bool, err error) {
 		switch {
-		case err != nil:
-			return err
-		case !resolvable(&now, &r):
-			return store.ErrRecordChanged
+		case !resolvable(now, &r):
+			return true, store.ErrRecordChanged
+		case r.Forget:
+			return s.forget(ctx, id, now)
 		}
-		var done bool
-		if r.Forget {
-			_, done, err = s.write(ctx, id, &now, nil, s.forget(id))
-		} else {
-			rec := now.record
-			rec.state, rec.owner, rec.reason = completed, store.Owner{}, ""
-			var valid time.Duration
-			if valid, err = s.leases.left(ctx, now.lease); err != nil {
-				return err
-			}
-			valid -= now.record.spare
-			done, err = s.keep(ctx, id, &now, &rec, payload, r.Retention, max(valid, r.Retention+rec.horizon))
+		valid, err := s.leases.left(ctx, now.lease)
+		if err != nil {
+			return false, err
 		}
-		if done {
-			return nil
-		}
-	}
+		valid -= now.record.spare
+		rec := now.record
+		rec.state, rec.owner, rec.reason = completed, store.Owner{}, ""
+		return s.keep(ctx, id, now, &rec, payload, r.Retention, max(valid, r.Retention+rec.horizon))
+	})
 }
 
 // resolvable reports whether a record is still the one that an operator saw.

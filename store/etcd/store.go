@@ -148,21 +148,23 @@ func (s *Store) inspect(ctx context.Context, id store.ID) (found, error) {
 	return look(r), nil
 }
 
-// change makes changes if an ID is still as it was found. Otherwise it returns the state
-// that it found now, and false.
-func (s *Store) change(ctx context.Context, id store.ID, was *found, ops ...clientv3.Op) (now found, revision int64, done bool, err error) {
-	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.key(records, id)), "=", was.revision)}
-	if was.liveAt != unread {
-		same = append(same, clientv3.Compare(clientv3.ModRevision(s.key(alive, id)), "=", was.liveAt))
+// change makes changes if an ID is still as it was found, and updates its revision.
+// Otherwise it updates the whole finding, and reports false.
+func (s *Store) change(ctx context.Context, id store.ID, now *found, ops ...clientv3.Op) (done bool, err error) {
+	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.key(records, id)), "=", now.revision)}
+	if now.liveAt != unread {
+		same = append(same, clientv3.Compare(clientv3.ModRevision(s.key(alive, id)), "=", now.liveAt))
 	}
 	r, err := s.commit(ctx, same, ops, s.read(id))
 	switch {
 	case err != nil:
-		return found{}, 0, false, err
+		return false, err
 	case r.Succeeded:
-		return found{}, r.Header.Revision, true, nil
+		now.revision = r.Header.Revision
+		return true, nil
 	default:
-		return look(r), 0, false, nil
+		*now = look(r)
+		return false, nil
 	}
 }
 
