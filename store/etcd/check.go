@@ -4,94 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/probe"
 )
-
-// Check implements [store.Checker]. It asks each endpoint of the client for its status,
-// and does not write. The codes that it reports are listed in docs/operate/etcd.md, with
-// those that a server shows only to root.
-func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
-	var found findings
-	for _, look := range []func(context.Context, *findings) error{s.checkMembers, s.checkAlarms} {
-		if err := look(ctx, &found); err != nil && !answered(err, rpctypes.ErrPermissionDenied) {
-			return nil, classify(err)
-		}
-	}
-	s.checkEndpoints(ctx, &found)
-	return found, nil
-}
-
-type findings []store.Finding
-
-func (f *findings) add(code string, severity store.Severity, format string, args ...any) {
-	*f = append(*f, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
-}
-
-func (s *Store) checkMembers(ctx context.Context, f *findings) error {
-	members, err := s.client.MemberList(ctx)
-	if err != nil {
-		return err
-	}
-	voters := 0
-	for _, m := range members.Members {
-		if !m.IsLearner {
-			voters++
-		}
-	}
-	switch {
-	case voters == 1:
-		f.add("single-member", store.Warning, "the cluster has one member: no operation runs while it is down, and its disk is the only copy of the records; use three or five members")
-	case voters%2 == 0:
-		f.add("even-members", store.Warning, "the cluster has %d members, and survives no more failures than with %d; use an odd number", voters, voters-1)
-	}
-	return nil
-}
-
-func (s *Store) checkAlarms(ctx context.Context, f *findings) error {
-	alarms, err := s.client.AlarmList(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range alarms.Alarms {
-		switch a.Alarm { //nolint:exhaustive // there is one for none
-		case etcdserverpb.AlarmType_NOSPACE:
-			f.add("no-space", store.Unsafe, "member %x has no space left, so new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/operate/etcd.md)", a.MemberID)
-		case etcdserverpb.AlarmType_CORRUPT:
-			f.add("corrupt-member", store.Unsafe, "the data of member %x is corrupt; replace the member", a.MemberID)
-		}
-	}
-	return nil
-}
-
-func (s *Store) checkEndpoints(ctx context.Context, f *findings) {
-	for _, endpoint := range s.client.Endpoints() {
-		status, err := s.status(ctx, endpoint)
-		if answered(err, rpctypes.ErrPermissionDenied) { // so it answers
-			continue
-		}
-		if err != nil {
-			f.add("member-away", store.Warning, "an endpoint of the client does not answer; start the member, or leave its endpoint out: %v", classify(err))
-			continue
-		}
-		if status.IsLearner {
-			f.add("learner", store.Warning, "an endpoint of the client is a learner, which refuses writes; leave it out of the client's endpoints")
-		}
-		if used := status.DbSize * 100 / max(status.DbSizeQuota, 1); status.DbSizeQuota > 0 && used >= nearlyFull {
-			f.add("space", store.Warning, "a member uses %d %% of its quota: above it new operations are refused; compact and defragment, or raise --quota-backend-bytes", used)
-		}
-		if !supported(status.Version) {
-			f.add("server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
-		}
-	}
-}
 
 // nearlyFull is the share of the quota, in percent, from which on it is nearly used up.
 const nearlyFull = 85
@@ -100,10 +22,44 @@ const nearlyFull = 85
 // is down until the context ends.
 const statusTimeout = 2 * time.Second
 
-func (s *Store) status(ctx context.Context, endpoint string) (*clientv3.StatusResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	return s.client.Status(ctx, endpoint)
+// Check implements [store.Checker]. It asks each endpoint of the client for its status,
+// and does not write. The codes that it reports are listed in docs/operate/etcd.md, with
+// those that a server shows only to root.
+func (s *Store) Check(ctx context.Context) (findings []store.Finding, err error) {
+	add := func(holds bool, code string, severity store.Severity, format string, args ...any) {
+		if holds {
+			findings = append(findings, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+		}
+	}
+	if members, err := s.client.MemberList(ctx); err == nil {
+		voters := len(slices.DeleteFunc(members.Members, func(m *etcdserverpb.Member) bool { return m.IsLearner }))
+		add(voters == 1, "single-member", store.Warning, "the cluster has one member: no operation runs while it is down, and its disk is the only copy of the records; use three or five members")
+		add(voters%2 == 0, "even-members", store.Warning, "the cluster has %d members, and survives no more failures than with %d; use an odd number", voters, voters-1)
+	} else if !answered(err, rpctypes.ErrPermissionDenied) {
+		return nil, classify(err)
+	}
+	if alarms, err := s.client.AlarmList(ctx); err == nil {
+		for _, a := range alarms.Alarms {
+			add(a.Alarm == etcdserverpb.AlarmType_NOSPACE, "no-space", store.Unsafe, "member %x has no space left, so new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/operate/etcd.md)", a.MemberID)
+			add(a.Alarm == etcdserverpb.AlarmType_CORRUPT, "corrupt-member", store.Unsafe, "the data of member %x is corrupt; replace the member", a.MemberID)
+		}
+	} else if !answered(err, rpctypes.ErrPermissionDenied) {
+		return nil, classify(err)
+	}
+	for _, endpoint := range s.client.Endpoints() {
+		asking, cancel := context.WithTimeout(ctx, statusTimeout)
+		status, err := s.client.Status(asking, endpoint)
+		cancel()
+		if err != nil { // one that refuses the permission answers
+			add(!answered(err, rpctypes.ErrPermissionDenied), "member-away", store.Warning, "an endpoint of the client does not answer; start the member, or leave its endpoint out: %v", classify(err))
+			continue
+		}
+		used := status.DbSize * 100 / max(status.DbSizeQuota, 1)
+		add(status.IsLearner, "learner", store.Warning, "an endpoint of the client is a learner, which refuses writes; leave it out of the client's endpoints")
+		add(status.DbSizeQuota > 0 && used >= nearlyFull, "space", store.Warning, "a member uses %d %% of its quota: above it new operations are refused; compact and defragment, or raise --quota-backend-bytes", used)
+		add(!supported(status.Version), "server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
+	}
+	return findings, nil
 }
 
 // supported reports whether a version of a server is 3.4 or newer.

@@ -1,10 +1,6 @@
 package repriseetcd
 
-import (
-	"log/slog"
-
-	"github.com/reprise-go/reprise/store/internal/prefix"
-)
+import "log/slog"
 
 // Config configures a [Store]. Prefix is required.
 type Config struct {
@@ -16,18 +12,4 @@ type Config struct {
 
 	// Logger receives the warnings of [Open]; nil means [slog.Default].
 	Logger *slog.Logger
-}
-
-func (c Config) withDefaults() Config {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return c
-}
-
-func (c Config) validate() error {
-	if err := prefix.Check(c.Prefix, "orders/"); err != nil {
-		return invalid("%v", err)
-	}
-	return nil
 }

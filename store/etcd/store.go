@@ -1,9 +1,11 @@
 package repriseetcd
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/prefix"
 	shared "github.com/reprise-go/reprise/store/internal/record"
 )
 
@@ -52,11 +55,15 @@ func New(client *clientv3.Client, c Config) (*Store, error) {
 	if client == nil {
 		return nil, invalid("the client is nil")
 	}
-	c = c.withDefaults()
-	if err := c.validate(); err != nil {
-		return nil, err
+	if err := prefix.Check(c.Prefix, "orders/"); err != nil {
+		return nil, invalid("%v", err)
 	}
-	return &Store{client: client, config: c, leases: leases{client: client, current: map[sharers]*lease{}, ends: map[clientv3.LeaseID]end{}}, mine: attempts{began: map[store.Owner]time.Time{}}}, nil
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	return &Store{
+		client: client, config: c,
+		leases: leases{client: client, current: map[sharers]*lease{}, ends: map[clientv3.LeaseID]end{}},
+		mine:   attempts{began: map[store.Owner]time.Time{}},
+	}, nil
 }
 
 // Open is [New], followed by [Store.Check] and a trial of every operation on a record
