@@ -26,7 +26,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := s.ready(ctx); err != nil {
 		return store.Page{}, err
 	}
-	at, err := s.parseCursor(q.After)
+	after, total, err := s.parseCursor(q.After)
 	if err != nil {
 		return store.Page{}, err
 	}
@@ -34,14 +34,14 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if withCompleted(&q) {
 		most, kinds = scannedWithPayloads, []string{alive, payloads}
 	}
-	r, err := s.client.Get(ctx, all+max(at.after, q.Digits), clientv3.WithRange(clientv3.GetPrefixRangeEnd(all+q.Digits)), clientv3.WithLimit(most))
+	r, err := s.client.Get(ctx, all+max(after, q.Digits), clientv3.WithRange(clientv3.GetPrefixRangeEnd(all+q.Digits)), clientv3.WithLimit(most))
 	if err != nil {
 		return store.Page{}, classify(err)
 	}
 	if q.After == "" {
-		at.total = r.Count
+		total = r.Count
 	}
-	page := store.Page{Total: at.total}
+	page := store.Page{Total: total}
 	if len(r.Kvs) == 0 {
 		return page, nil
 	}
@@ -68,7 +68,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 			page.Records = append(page.Records, view)
 		}
 		if more := i < len(r.Kvs)-1 || r.More; more && (len(page.Records) == q.Limit || i == len(r.Kvs)-1) {
-			page.Next = s.cursor(text+"\x00", at.total)
+			page.Next = fmt.Sprintf(cursor, s.config.Prefix, total, text+"\x00")
 			return page, nil
 		}
 	}
@@ -116,27 +116,18 @@ func (s *Store) listed(ctx context.Context, q *store.Query, text string, kv, liv
 	return view, err == nil && q.Selects(&view, time.Now()), err
 }
 
-// position is the start of the next page.
-type position struct {
-	after string
-	total int64
-}
+// cursor is the form of a cursor: the prefix, which names the store, how many records
+// there are, and where the next page starts.
+const cursor = "etcd-%x-%d-%x"
 
-// cursor returns the text of a position. It names the store by its prefix.
-func (s *Store) cursor(after string, total int64) string {
-	return fmt.Sprintf("etcd-%x-%d-%x", s.config.Prefix, total, after)
-}
-
-// parseCursor parses the output of cursor.
-func (s *Store) parseCursor(text string) (position, error) {
+// parseCursor returns where a page starts, and how many records there are.
+func (s *Store) parseCursor(text string) (after string, total int64, err error) {
 	if text == "" {
-		return position{}, nil
+		return "", 0, nil
 	}
-	var p position
-	var prefix, after []byte
-	if n, err := fmt.Sscanf(text, "etcd-%x-%d-%x", &prefix, &p.total, &after); err == nil && n == 3 && string(prefix) == s.config.Prefix {
-		p.after = string(after)
-		return p, nil
+	var prefix, start []byte
+	if n, err := fmt.Sscanf(text, cursor, &prefix, &total, &start); err != nil || n != 3 || string(prefix) != s.config.Prefix {
+		return "", 0, invalid("Query.After is not a cursor of this store; start the listing again")
 	}
-	return position{}, invalid("Query.After is not a cursor of this store; start the listing again")
+	return string(start), total, nil
 }

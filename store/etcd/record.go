@@ -54,7 +54,10 @@ func (r *record) setPolicy(p store.Policy) {
 // in the order of the fields.
 func (r *record) encode() string {
 	b := make([]byte, 0, 128+len(r.label)+len(r.description)+len(r.reason))
-	b = append(b, layout, byte(r.state), flag(r.atMostOnce))
+	b = append(b, layout, byte(r.state), 0)
+	if r.atMostOnce {
+		b[2] = 1
+	}
 	b = append(b, r.owner[:]...)
 	b = append(b, r.fingerprint[:]...)
 	for _, n := range []int64{
@@ -67,13 +70,6 @@ func (r *record) encode() string {
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
 	return string(b)
-}
-
-func flag(set bool) byte {
-	if set {
-		return 1
-	}
-	return 0
 }
 
 // nanos returns an instant as nanoseconds since 1970, and the zero instant as 0.
