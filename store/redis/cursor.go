@@ -2,12 +2,13 @@ package repriseredis
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,14 +76,7 @@ func (s *Store) listed() uint64 {
 	if client, ok := s.client.(*redis.Client); ok {
 		db = client.Options().DB
 	}
-	return digest(s.prefix, strconv.Itoa(db))
-}
-
-// shapeOf returns a text that changes when a range of slots gets another primary. It
-// contains the name of the node, because nodes may know each other by different
-// addresses.
-func shapeOf(slot redis.ClusterSlot) string {
-	return fmt.Sprint(slot.Start, slot.End, slot.Nodes[0].ID)
+	return digest(s.prefix + " " + strconv.Itoa(db)) // a prefix has no spaces
 }
 
 // pattern returns the glob that the keys of records match whose IDs begin with digits, up
@@ -96,16 +90,14 @@ func (s *Store) pattern(digits string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(begin) + "*"
 }
 
-// digest returns a 64-bit hash of a list of texts, and 0 for a single empty one.
-func digest(parts ...string) uint64 {
-	if len(parts) == 1 && parts[0] == "" {
+// digest returns a hash of a text, and 0 for an empty one.
+func digest(text string) uint64 {
+	if text == "" {
 		return 0
 	}
-	h := sha256.New()
-	for _, p := range parts {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(p), p)
-	}
-	return binary.BigEndian.Uint64(h.Sum(nil))
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, text) // never fails
+	return h.Sum64()
 }
 
 // listing is the list of servers that a listing goes through.
@@ -140,14 +132,14 @@ func (s *Store) listing(ctx context.Context) (l listing, err error) {
 	if err != nil {
 		return l, readError(err)
 	}
-	parts := make([]string, 0, len(slots))
+	ranges := make([]string, 0, len(slots))
 	for _, slot := range slots {
-		if len(slot.Nodes) > 0 {
-			parts = append(parts, shapeOf(slot))
+		if len(slot.Nodes) > 0 { // by its name, because nodes may know it by different addresses
+			ranges = append(ranges, fmt.Sprint(slot.Start, slot.End, slot.Nodes[0].ID))
 		}
 	}
-	slices.Sort(parts)
-	l.shape = digest(parts...)
+	slices.Sort(ranges)
+	l.shape = digest(strings.Join(ranges, " "))
 	return l, nil
 }
 

@@ -185,19 +185,3 @@ func TestListingNamesItsFailure(t *testing.T) {
 		}
 	}
 }
-
-// Only an answer that is missing has no digest.
-func TestOnlyNothingHasNoDigest(t *testing.T) {
-	t.Parallel()
-	if got := digest(""); got != 0 {
-		t.Errorf("nothing has the digest %d", got)
-	}
-	seen := map[uint64]bool{0: true}
-	for _, parts := range [][]string{{"a"}, {"b"}, {"", ""}, {"a", ""}, {"", "a"}} {
-		got := digest(parts...)
-		if seen[got] {
-			t.Errorf("%q has the digest %d of another", parts, got)
-		}
-		seen[got] = true
-	}
-}

@@ -3,7 +3,6 @@ package repriseredis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -28,10 +27,10 @@ const (
 var errSilent = errors.New("the server confirms no subscription: it may lack SSUBSCRIBE, or its user the permission for the channel")
 
 // listener wakes the requests that wait for a record to change, by sharded pub/sub. All
-// watches of one server share one subscribed connection. Two
-// goroutines run from its creation to its end: receive passes on the messages that the
-// server publishes, and keepUp subscribes and unsubscribes, so that ending a watch does
-// not wait for the network. It ends by close, or when its client is closed.
+// watches of one server share one subscribed connection. Two goroutines run from its
+// creation to its end: receive passes on the messages that the server publishes, and
+// keepUp subscribes and unsubscribes, so that ending a watch does not wait for the
+// network. It ends by close, or when its client is closed.
 type listener struct {
 	sub   *redis.PubSub
 	work  chan struct{}   // buffered; has a value while dirty is not empty
@@ -92,10 +91,10 @@ func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, fun
 	case <-l.ended:
 		err = store.ErrClosed
 	case <-ctx.Done():
-		err = unavailable(ctx.Err())
+		err = fail(store.ErrUnavailable, ctx.Err())
 	case <-timer.C:
 		l.missConfirmation()
-		err = unavailable(errSilent)
+		err = fail(store.ErrUnavailable, errSilent)
 	}
 	stop()
 	return nil, nil, err
@@ -291,7 +290,7 @@ func (s *listeners) listener(node *redis.Client) (*listener, error) {
 		case silent == 0:
 			return l, nil
 		case silent < silence:
-			return nil, unavailable(errSilent)
+			return nil, fail(store.ErrUnavailable, errSilent)
 		}
 		s.ending.Go(l.close) // close may wait for the network
 	}
@@ -314,8 +313,4 @@ func (s *listeners) close() {
 		l.close()
 	}
 	s.ending.Wait()
-}
-
-func unavailable(cause error) error {
-	return fmt.Errorf("%w: redis: %v", store.ErrUnavailable, cause) //nolint:errorlint // one class an error, the cause is for people
 }
