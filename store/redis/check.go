@@ -82,7 +82,7 @@ func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) [
 	evicts := policy != "noeviction" && policy != unknownSetting
 	cluster := info.isCluster()
 	var channels error
-	if primary && cluster == s.options.clusterClient {
+	if primary && cluster == (s.cluster != nil) {
 		channels = s.tryChannel(ctx, node)
 	}
 	return []row{
@@ -104,8 +104,8 @@ func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) [
 
 		{!primary, "replica", store.Unsafe, "the server is a replica, which refuses writes; connect to the primary"},
 		{primary && replicas < d.replicas, "replicas", store.Unsafe, text("%d replicas are connected and %v waits for %d, so every claim fails; add replicas", replicas, d, d.replicas)},
-		{cluster && !s.options.clusterClient, "cluster-client", store.Unsafe, "the server is part of a cluster and the client is not a cluster client, so keys on other nodes fail; use redis.NewClusterClient"},
-		{cluster && s.options.clusterClient && info["cluster_state"] != "ok", "cluster-state", store.Unsafe, text("cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])},
+		{cluster && s.cluster == nil, "cluster-client", store.Unsafe, "the server is part of a cluster and the client is not a cluster client, so keys on other nodes fail; use redis.NewClusterClient"},
+		{cluster && s.cluster != nil && info["cluster_state"] != "ok", "cluster-state", store.Unsafe, text("cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])},
 		{info["crdt_config_version"] != "", "active-active", store.Unsafe, "the database is Active-Active: each region takes writes, so two regions may claim one key, and both run its operation; use a database of one region"},
 
 		// By default, each limit is far above the largest payload.

@@ -109,10 +109,9 @@ func (c Config) validate() error {
 
 // options are the options of a client that matter to the store.
 type options struct {
-	readTimeout   time.Duration // negative: none
-	ctxTimeouts   bool
-	replicaReads  bool
-	clusterClient bool
+	readTimeout  time.Duration // negative: none
+	ctxTimeouts  bool
+	replicaReads bool
 }
 
 // optionsOf returns the options of client, or an error for a client of a type that the
@@ -129,7 +128,7 @@ func optionsOf(client redis.UniversalClient) (options, error) {
 		if client != nil {
 			o := client.Options()
 			return options{
-				readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled, clusterClient: true,
+				readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled,
 				replicaReads: o.ReadOnly || o.RouteByLatency || o.RouteRandomly,
 			}, nil
 		}

@@ -73,8 +73,8 @@ func errCursor(why string) error {
 // listed returns the part that all cursors of a store have in common.
 func (s *Store) listed() uint64 {
 	db := 0
-	if client, ok := s.client.(*redis.Client); ok {
-		db = client.Options().DB
+	if s.single != nil {
+		db = s.single.Options().DB
 	}
 	return digest(s.prefix + " " + strconv.Itoa(db)) // a prefix has no spaces
 }
@@ -124,11 +124,10 @@ func (s *Store) listing(ctx context.Context) (l listing, err error) {
 	slices.SortFunc(l.clients, func(a, b *redis.Client) int {
 		return strings.Compare(a.Options().Addr, b.Options().Addr)
 	})
-	cluster, ok := s.client.(*redis.ClusterClient)
-	if !ok {
+	if s.cluster == nil {
 		return l, nil
 	}
-	slots, err := cluster.ClusterSlots(ctx).Result() //nolint:staticcheck // deprecated in documentation only; it names the primary of each range first
+	slots, err := s.cluster.ClusterSlots(ctx).Result() //nolint:staticcheck // deprecated in documentation only; it names the primary of each range first
 	if err != nil {
 		return l, readError(err)
 	}

@@ -41,18 +41,13 @@ func (s *Store) node(server *redis.Client) *node {
 // itself. It cannot send WAIT to a chosen node, so writes that have to be confirmed are
 // sent to the node that the cluster named.
 func (s *Store) nodeOf(ctx context.Context, c *command) (*node, error) {
-	cluster, ok := s.client.(*redis.ClusterClient)
-	switch {
-	case ok && c.moved && !c.confirm:
-		return &node{client: cluster}, nil
-	case ok && c.ask != "":
-		server, err := knownServer(ctx, cluster, c.ask)
-		if err != nil {
-			return nil, err
-		}
-		return s.node(server), nil
+	if s.cluster != nil && c.moved && !c.confirm {
+		return &node{store: s, client: s.cluster}, nil
 	}
 	server, err := s.serverFor(ctx, c.key)
+	if s.cluster != nil && c.ask != "" {
+		server, err = s.knownServer(ctx, c.ask)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +56,9 @@ func (s *Store) nodeOf(ctx context.Context, c *command) (*node, error) {
 
 // knownServer returns the cluster client's client of the server at addr, in whatever role
 // it knows that server.
-func knownServer(ctx context.Context, cluster *redis.ClusterClient, addr string) (*redis.Client, error) {
+func (s *Store) knownServer(ctx context.Context, addr string) (*redis.Client, error) {
 	var known atomic.Pointer[redis.Client]
-	_ = cluster.ForEachShard(ctx, func(_ context.Context, server *redis.Client) error {
+	_ = s.cluster.ForEachShard(ctx, func(_ context.Context, server *redis.Client) error {
 		if server.Options().Addr == addr {
 			known.Store(server)
 		}
@@ -154,13 +149,13 @@ func (n *node) sendPipeline(ctx context.Context, batch []*command) {
 	}
 	var wait *redis.Cmd
 	if batch[0].confirm {
-		wait = n.durability.command(ctx, n.ackTimeout)
+		wait = n.store.durability.command(ctx, n.store.ackTimeout)
 		_ = pipe.Process(ctx, wait)
 	}
 	_, err := pipe.Exec(ctx)
 	var unconfirmed error
 	if wait != nil {
-		unconfirmed = n.durability.met(wait)
+		unconfirmed = n.store.durability.met(wait)
 	}
 	for _, c := range batch {
 		c.ackErr = unconfirmed
@@ -208,23 +203,19 @@ func (c *command) noteRedirect(err error) {
 
 // serverFor returns the client of the server that has key.
 func (s *Store) serverFor(ctx context.Context, key string) (*redis.Client, error) {
-	if cluster, ok := s.client.(*redis.ClusterClient); ok {
-		return cluster.MasterForKey(ctx, key)
+	if s.cluster == nil {
+		return s.single, nil
 	}
-	server, _ := s.client.(*redis.Client)
-	return server, nil
+	return s.cluster.MasterForKey(ctx, key)
 }
 
 // primaries returns a client for each primary server.
-func (s *Store) primaries(ctx context.Context) ([]*redis.Client, error) {
-	cluster, ok := s.client.(*redis.ClusterClient)
-	if !ok {
-		server, _ := s.client.(*redis.Client)
-		return []*redis.Client{server}, nil
+func (s *Store) primaries(ctx context.Context) (servers []*redis.Client, err error) {
+	if s.cluster == nil {
+		return []*redis.Client{s.single}, nil
 	}
 	var mu sync.Mutex
-	var servers []*redis.Client
-	err := cluster.ForEachMaster(ctx, func(_ context.Context, server *redis.Client) error {
+	err = s.cluster.ForEachMaster(ctx, func(_ context.Context, server *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
 		servers = append(servers, server)

@@ -55,10 +55,9 @@ type node struct {
 		Pipeline() redis.Pipeliner
 		Process(ctx context.Context, cmd redis.Cmder) error
 	}
-	server     *redis.Client // the client; nil for that of a cluster
-	durability Durability
-	ackTimeout time.Duration
-	timeout    time.Duration // of a batch, without the wait for replicas
+	store   *Store
+	server  *redis.Client // the client; nil for that of a cluster
+	timeout time.Duration // of a batch, without the wait for replicas
 
 	// calls has the calls that need no confirmation; nil: each is sent alone. confirmed has
 	// the writes that replicas or disks have to confirm: its lanes are busy for as long, and
@@ -73,7 +72,7 @@ type node struct {
 
 // newNode returns the node of a server.
 func (s *Store) newNode(server *redis.Client) *node {
-	n := &node{client: server, server: server, durability: s.durability, ackTimeout: s.ackTimeout, timeout: s.options.readTimeout}
+	n := &node{store: s, client: server, server: server, timeout: s.options.readTimeout}
 	if n.timeout <= 0 {
 		n.timeout = answerWithin
 	}
@@ -173,7 +172,7 @@ func (n *node) sendBatch(ctx context.Context, batch []batching.Sent[*command]) {
 		commands[i], c.sent = c, s
 		c.taken.Store(true)
 		if c.confirm {
-			timeout = n.timeout + n.ackTimeout
+			timeout = n.timeout + n.store.ackTimeout
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
@@ -68,8 +67,8 @@ func (s *Store) run(ctx context.Context, open []*command) {
 			return
 		}
 		attempt++
-		if cluster, ok := s.client.(*redis.ClusterClient); ok {
-			cluster.ReloadState(ctx) // in the background: one of its nodes may have been replaced
+		if s.cluster != nil {
+			s.cluster.ReloadState(ctx) // in the background: one of its nodes may have been replaced
 		}
 	}
 }
@@ -141,7 +140,7 @@ func (s *Store) evaluate(c *command) (again, wait bool) {
 	if f.unknownScript && c.args[0] == "eval" {
 		f = failure{class: store.ErrUnknown} // it got the source: the server is broken
 	}
-	if f.moved && !s.options.clusterClient {
+	if f.moved && s.cluster == nil {
 		f = failure{class: store.ErrMisconfigured} // a client of a single server is connected to a cluster
 	}
 	if c.uncertain && !errors.Is(f.class, store.ErrCorrupt) {

@@ -18,6 +18,8 @@ import (
 // store never closes it. [New] and [Open] make stores; the zero value is not usable.
 type Store struct {
 	client      redis.UniversalClient
+	single      *redis.Client        // the client, or nil
+	cluster     *redis.ClusterClient // the client, or nil
 	prefix      string
 	durability  Durability
 	ackTimeout  time.Duration
@@ -53,9 +55,11 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	if err := o.validate(c); err != nil {
 		return nil, err
 	}
+	single, _ := client.(*redis.Client)
+	cluster, _ := client.(*redis.ClusterClient)
 	return &Store{
-		client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout,
-		options: o, noCombining: c.NoCombining,
+		client: client, single: single, cluster: cluster, prefix: c.Prefix,
+		durability: c.Durability, ackTimeout: c.AckTimeout, options: o, noCombining: c.NoCombining,
 	}, nil
 }
 
