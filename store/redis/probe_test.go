@@ -9,76 +9,54 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// A server or a user that refuses one script is found before an operation has run.
+// A server or a user that refuses one command or script, or answers wrong, is found
+// before an operation has run.
 func TestOpenTriesEveryOperation(t *testing.T) {
 	t.Parallel()
-	for _, s := range []*record.Script{record.ClaimScript, record.RenewScript, record.CompleteScript, record.ReleaseScript, record.UnknownScript, record.InspectScript, record.ResolveScript} {
-		for answer, want := range map[string]error{
-			"-NOPERM this user has no permissions to run the 'set' command\r\n":       store.ErrMisconfigured,
-			"-ERR Error compiling script (new function): user_script:1: near '#'\r\n": store.ErrMisconfigured,
-			"-BUSY Redis is busy running a script.\r\n":                               store.ErrUnavailable,
-			bulk("?"): store.ErrUnknown,
-		} {
-			f := newFake(t, soundServer("", func(command []string) string {
-				if len(command) > 1 && command[1] == s.Digest {
-					return answer
-				}
-				return ""
-			}))
-			if store, err := Open(t.Context(), newClient(t, f), Config{Prefix: servicePrefix}); !errors.Is(err, want) || store != nil {
-				t.Errorf("with %q: %v, want %v", answer, err, want)
-			}
-		}
+	type trial struct {
+		command any    // or the digest of a script
+		answer  string // to it
+		want    error
+		step    string
 	}
-}
-
-// A server with wrong answers is as bad as one that refuses.
-func TestOpenFindsAWrongAnswer(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		step, command string
-		digest        any // of a script; nil: any
-		answer        string
-	}{
-		{"claim", "set", nil, bulk(string(recordOfClaim(store.Fingerprint{31: 1})))},
-		{"renew", "evalsha", record.RenewScript.Digest, bulk("X")},
-		{"mark an outcome as unknown", "evalsha", record.UnknownScript.Digest, bulk("X")},
-		{"complete", "evalsha", record.CompleteScript.Digest, bulk("X")},
-		{"read a record", "pexpiretime", nil, "-NOPERM this user has no permissions to run the 'pexpiretime' command\r\n"},
-	} {
+	const noPermission, tooOld = "-NOPERM this user has no permissions to run it\r\n", "-ERR unknown command\r\n"
+	trials := []trial{
+		{"set", bulk(string(recordOfClaim(store.Fingerprint{31: 1}))), store.ErrMisconfigured, "trying to claim"},
+		{record.RenewScript.Digest, bulk("X"), store.ErrMisconfigured, "trying to renew"},
+		{record.UnknownScript.Digest, bulk("X"), store.ErrMisconfigured, "trying to mark an outcome as unknown"},
+		{record.CompleteScript.Digest, bulk("X"), store.ErrMisconfigured, "trying to complete"},
+		{"pexpiretime", noPermission, store.ErrMisconfigured, "trying to read a record"},
+		{"wait", noPermission, store.ErrMisconfigured, ""},
+		{"wait", tooOld, store.ErrMisconfigured, ""},
+		{"wait", "-ERR this service does not wait\r\n", store.ErrMisconfigured, ""},
+		{"wait", "-ERR WAIT cannot be used with replica instances.\r\n", store.ErrUnavailable, ""},
+		{"wait", ":0\r\n", store.ErrNotReplicated, ""},
+	}
+	for _, s := range []*record.Script{record.ClaimScript, record.RenewScript, record.CompleteScript, record.ReleaseScript, record.UnknownScript, record.InspectScript, record.ResolveScript} {
+		trials = append(trials,
+			trial{s.Digest, noPermission, store.ErrMisconfigured, ""},
+			trial{s.Digest, "-ERR Error compiling script (new function): user_script:1: near '#'\r\n", store.ErrMisconfigured, ""},
+			trial{s.Digest, "-BUSY Redis is busy running a script.\r\n", store.ErrUnavailable, ""},
+			trial{s.Digest, bulk("?"), store.ErrUnknown, ""},
+		)
+	}
+	for _, c := range trials {
 		f := newFake(t, soundServer("", func(command []string) string {
-			if command[0] == c.command && (c.digest == nil || command[1] == c.digest) {
+			if strings.ToLower(command[0]) == c.command || len(command) > 1 && command[1] == c.command {
 				return c.answer
 			}
 			return ""
 		}))
-		if c.command == "pexpiretime" {
+		config := Config{Prefix: servicePrefix}
+		switch c.command {
+		case "pexpiretime":
 			f.expiry = c.answer
+		case "wait":
+			config.Durability = Acked(1)
 		}
-		store, err := Open(t.Context(), newClient(t, f), Config{Prefix: servicePrefix})
-		if err == nil || store != nil || !strings.Contains(err.Error(), "trying to "+c.step) {
-			t.Errorf("%s answered %q: %v, want an error that says so", c.step, c.answer, err)
-		}
-	}
-}
-
-func TestOpenFindsARefusedWait(t *testing.T) {
-	t.Parallel()
-	for answer, want := range map[string]error{
-		"-NOPERM this user has no permissions to run the 'wait' command\r\n": store.ErrMisconfigured,
-		"-ERR unknown command 'wait'\r\n":                                    store.ErrMisconfigured,
-		"-ERR this service does not wait\r\n":                                store.ErrMisconfigured,
-		"-ERR WAIT cannot be used with replica instances.\r\n":               store.ErrUnavailable,
-		":0\r\n": store.ErrNotReplicated,
-	} {
-		f := newFake(t, soundServer("", func(command []string) string {
-			if strings.EqualFold(command[0], "wait") {
-				return answer
-			}
-			return ""
-		}))
-		if store, err := Open(t.Context(), newClient(t, f), Config{Prefix: servicePrefix, Durability: Acked(1)}); !errors.Is(err, want) || store != nil {
-			t.Errorf("with %q: %v, want %v", answer, err, want)
+		opened, err := Open(t.Context(), newClient(t, f), config)
+		if !errors.Is(err, c.want) || opened != nil || !strings.Contains(err.Error(), c.step) {
+			t.Errorf("%v answered %q: %v, want %v, %s", c.command, c.answer, err, c.want, c.step)
 		}
 	}
 }
