@@ -32,11 +32,7 @@ func run(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc, x 
 		outer.restore()
 		return send(ctx, req, reply.Result)
 	}
-	for _, f := range reply.Added {
-		if f.Add {
-			outer.header.Add(f.Name, f.Value)
-			continue
-		}
+	if f := reply.Mark; f.Name != "" {
 		if err == nil {
 			res.Header().Del(f.Name)
 		}

@@ -54,8 +54,8 @@ func run(ctx context.Context, req any, handler grpc.UnaryHandler, x *protocol.Ex
 	if reply.Replace {
 		return send(ctx, reply.Result)
 	}
-	for _, f := range reply.Added {
-		add(header, f)
+	if reply.Mark.Name != "" {
+		add(header, reply.Mark)
 	}
 	_ = grpc.SetHeader(ctx, header) // fails only where the client has left, as the next does
 	_ = grpc.SetTrailer(ctx, trailer)

@@ -65,7 +65,7 @@ type CallResult struct {
 type CallReply struct {
 	Replace bool       // send Result instead of the handler's own
 	Result  CallResult // with Replace
-	Added   []Field    // without Replace: metadata to add to the header of the handler's own
+	Mark    Field      // without Replace: metadata to set on the header of the handler's own; none if its name is empty
 }
 
 // AdmitCall decides about one unary call, as [Guard.Admit] does about a request. Skip,
@@ -119,11 +119,8 @@ func (x *Exchange) AbandonCall(cut bool) CallReply {
 }
 
 func (x *Exchange) callReply(reply Reply) CallReply {
-	switch {
-	case !reply.Replace && reply.Mark.Name != "":
-		return CallReply{Added: append([]Field{reply.Mark}, reply.Added...)}
-	case !reply.Replace:
-		return CallReply{Added: reply.Added}
+	if !reply.Replace {
+		return CallReply{Mark: reply.Mark}
 	}
 	return CallReply{Replace: true, Result: x.guard.result(x.Context(), reply.Response)}
 }

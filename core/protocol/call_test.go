@@ -225,7 +225,7 @@ func TestCallThatMeetsAnotherRecordReportsIt(t *testing.T) {
 	}
 }
 
-// A call that runs unprotected is marked. One whose result is kept is not.
+// A call that runs unprotected is marked, and one whose result is kept says until when.
 func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	t.Parallel()
 	away := &teststore.Hooked{Store: memstore.New(), OnClaim: func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
@@ -233,17 +233,16 @@ func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	}}
 	engine := must(reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}))
 	defer engine.Close(context.WithoutCancel(t.Context()))
-	g := must(Over(engine, Config{FailOpen: true, Announce: Announcing{PolicyURL: "https://api.example.com/idempotency"}}))
+	g := must(Over(engine, Config{FailOpen: true, Expires: true}))
 	a := g.AdmitCall(t.Context(), callOf("k", "m"), unscoped)
 	defer a.Exchange.Close()
-	reply := a.Exchange.FinishCall(CallResult{Type: "a.B"})
-	if reply.Replace || len(reply.Added) != 2 || reply.Added[0] != markUnprotected || reply.Added[1].Name != "Link" {
+	if reply := a.Exchange.FinishCall(CallResult{Type: "a.B"}); reply.Replace || reply.Mark != markUnprotected {
 		t.Errorf("unprotected: %+v", reply)
 	}
-	kept := callGuard(t, Config{Announce: Announcing{PolicyURL: "https://api.example.com/idempotency"}}, nil)
+	kept := callGuard(t, Config{Expires: true}, nil)
 	a = kept.AdmitCall(t.Context(), callOf("k", "m"), unscoped)
 	defer a.Exchange.Close()
-	if reply := a.Exchange.FinishCall(CallResult{Type: "a.B"}); reply.Replace || len(reply.Added) != 1 || reply.Added[0].Name != "Link" {
+	if reply := a.Exchange.FinishCall(CallResult{Type: "a.B"}); reply.Replace || reply.Mark.Name != FieldExpires {
 		t.Errorf("kept: %+v", reply)
 	}
 }

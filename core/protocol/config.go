@@ -120,8 +120,13 @@ type Config struct {
 	// less than 8 bytes is not withheld: it is in many texts that are not about it.
 	Describe func(ctx context.Context, r *Request) string
 
-	// Announce adds fields to responses that tell clients about the policy.
-	Announce Announcing
+	// Expires announces the end of the retention in the field Idempotency-Key-Expires, a
+	// Date of RFC 9651 such as @1795305600, of a response that is recorded and of its
+	// replays. Until then a retry is no new request. It is an estimate by the clock of this
+	// process, rounded down, because the store counts the retention by its own clock. A
+	// response that leaves before it is recorded, as a stream does, carries none, but its
+	// replays do. A value that the handler set stays.
+	Expires bool
 
 	// Problems is the form of the responses that refuse a request.
 	Problems ProblemFormat
@@ -249,24 +254,6 @@ type Keeping struct {
 	// context of its caller, or after the handler returned, with the context that it was
 	// given. Up to 255 bytes of printable US-ASCII; any other text is not kept.
 	Annotate func(ctx context.Context) string
-}
-
-// Announcing adds fields to responses that tell clients about the policy.
-type Announcing struct {
-	// Expires announces the end of the retention in the field Idempotency-Key-Expires, a
-	// Date of RFC 9651 such as @1795305600, of a response that is recorded and of its
-	// replays. Until then a retry is no new request. It is an estimate by the clock of this
-	// process, rounded down, because the store counts the retention by its own clock. A
-	// response that leaves before it is recorded, as a stream does, carries none, but its
-	// replays do. A value that the handler set stays.
-	Expires bool
-
-	// PolicyURL is the URI of the page on which the API publishes its policy, such as that
-	// of package contract. Responses to requests with a key, and all problems, then carry
-	// Link: <…>; rel="describedby", beside the links that they have. A kept response is
-	// replayed with the link that it had. The default is none: only the problems about a
-	// key have a link, to their type.
-	PolicyURL string
 }
 
 // ProblemFormat is the form of refusals.

@@ -93,9 +93,6 @@ func (c Config) withDefaults() (Config, error) {
 	if !validURI(c.Problems.Base) {
 		return c, invalid("Problems.Base", "%q is not a URI", c.Problems.Base)
 	}
-	if url := c.Announce.PolicyURL; url != "" && !validURI(url) {
-		return c, invalid("Announce.PolicyURL", "%q is not a URI", url)
-	}
 	if c.Retention != 0 && (c.Retention < store.MinDuration || c.Retention > store.MaxDuration) {
 		return c, invalid("Retention", "%v, want %v to %v", c.Retention, store.MinDuration, store.MaxDuration)
 	}

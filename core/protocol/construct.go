@@ -82,13 +82,12 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err := cfg.checkMemory(retention, &tuning); err != nil {
 		return nil, err
 	}
-	announce := newAnnouncement(&cfg, tuning.Retention)
 	engine.Declare(cfg.Label, kinds...)
 	return &Guard{
-		engine: engine, cfg: cfg, given: given, fields: fields, announce: announce,
+		engine: engine, cfg: cfg, given: given, fields: fields, retention: retention,
 		omit:     omit,
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
-		problems: newProblems(cfg.Problems.Base, cfg.Key, announce.link),
+		problems: newProblems(cfg.Problems.Base, cfg.Key),
 		spools:   spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
 		replays:  spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
 	}, nil

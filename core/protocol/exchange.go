@@ -38,8 +38,8 @@ type Exchange struct {
 	version      version
 	trailersLost bool // the client of this run does not get the trailers, and no other one should
 
-	annotation string  // of Config.Keep.Annotate
-	announced  []Field // fields that the policy adds to a recorded response
+	annotation string // of Config.Keep.Annotate
+	announced  Field  // until when a recorded response is replayed; none if its name is empty
 
 	left atomic.Bool // see ClientLeft
 
@@ -148,7 +148,6 @@ type Reply struct {
 	Replace  bool     // send Response instead of the handler's own
 	Response Response // with Replace
 	Mark     Field    // without Replace: a field to set on the handler's own; none if its name is empty
-	Added    []Field  // without Replace: fields to set on the handler's own; one with Add goes beside those of its name
 
 	// Stream, without Replace, is the body of a response that was not sent, and that the
 	// exchange took because it is too long for memory. Length is its length. The adapter
@@ -194,7 +193,7 @@ func (x *Exchange) finish(c Captured) Reply {
 	e.Oversize = e.Oversize || len(e.Body) > x.guard.cfg.Limits.ResponseBody
 	if x.attempt.Unprotected() {
 		_ = x.attempt.Release() // no response is recorded
-		return Reply{Mark: x.Mark(), Added: x.Announce()}
+		return Reply{Mark: x.Mark()}
 	}
 	e.exit = x.exitOf(&e)
 	x.reportBeside(&e)
@@ -242,7 +241,7 @@ func (x *Exchange) resolve(e *end) Reply {
 		if e.exit == cut && x.attempt.Transactional() && !e.Sent && e.Status < 400 {
 			return x.instead(CodeNotApplied) // a success that was rolled back must not leave
 		}
-		return Reply{Added: x.Announce()}
+		return Reply{}
 	case keepEmpty:
 		s.Status, e.meaning = 500, 500
 	case keepCut:
@@ -269,9 +268,9 @@ func (x *Exchange) unknown(e *end) Reply {
 		reason = "Config.Keep.Decide, for a response with the status " + strconv.Itoa(e.meaning)
 	}
 	if err := x.attempt.Unknown(reason); err != nil {
-		return Reply{Mark: markUnrecorded, Added: x.Announce()}
+		return Reply{Mark: markUnrecorded}
 	}
-	return Reply{Added: x.Announce()}
+	return Reply{}
 }
 
 // encode returns the stored form of a response, in the memory of the exchange.
@@ -316,14 +315,15 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
 	g.counts.cookies.Add(uint64(cookies)) //nolint:gosec // a count is not negative
 	own := len(kept)
-	x.announced = g.announce.fields(m.committed, true, time.Now())
-	kept = append(kept, x.announced...)
+	if x.announced = g.expiry(m.committed, time.Now()); x.announced.Name != "" {
+		kept = append(kept, x.announced)
+	}
 	fields := len(kept)
 	if !x.trailersLost {
 		kept = filterTrailers(kept, m.trailers)
 	}
 	if fields > own && !record.Fits(kept) { // the handler's own fields come first
-		x.announced = nil
+		x.announced = Field{}
 		kept, fields = slices.Delete(kept, own, fields), own
 	}
 	m.kept, ok = kept, true
@@ -348,7 +348,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 		x.warnOmitted()
 	}
 	if g.formOf(x.request, s) == formUnavailable {
-		x.announced = withoutExpiry(x.announced)
+		x.announced = Field{}
 	}
 	return ok
 }
@@ -360,7 +360,7 @@ func (x *Exchange) reply(c *Captured, end reprise.CompleteResult) Reply {
 	case end.End == reprise.EndUnknown && errors.Is(end.Err, store.ErrMisconfigured) && !c.gone():
 		return x.instead(CodeOutcomeUnknown) // the handler ended its transaction
 	case end.End == reprise.EndUnrecorded, end.End == reprise.EndUnknown:
-		return Reply{Mark: markUnrecorded, Added: withoutExpiry(x.announced)}
+		return Reply{Mark: markUnrecorded}
 	case c.gone():
 		return Reply{}
 	}
@@ -377,7 +377,7 @@ func (x *Exchange) reply(c *Captured, end reprise.CompleteResult) Reply {
 	case reprise.EndUndecided:
 		return x.instead(CodeStoreUnavailable)
 	default: // Recorded
-		return Reply{Added: x.announced}
+		return Reply{Mark: x.announced}
 	}
 }
 

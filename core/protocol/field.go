@@ -4,7 +4,9 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/internal/syntax"
@@ -80,16 +82,6 @@ func (h Header) Get(name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// has reports whether the header has a line like f.
-func (h Header) has(f Field) bool {
-	for own := range h.All() {
-		if !own.Remove && own.Value == f.Value && strings.EqualFold(own.Name, f.Name) {
-			return true
-		}
-	}
-	return false
 }
 
 // Response is a response for an adapter to write: a replay or a refusal. Body must not be
@@ -257,7 +249,7 @@ const (
 	FieldReplayed = record.FieldReplayed // "true" on a replay
 	FieldStatus   = record.FieldStatus   // "unrecorded" or "unprotected": a retry may run again
 	FieldBody     = record.FieldBody     // "omitted" on a replay whose body was not kept
-	FieldExpires  = record.FieldExpires  // until when a response is replayed, see Config.Announce.Expires
+	FieldExpires  = record.FieldExpires  // until when a response is replayed, see Config.Expires
 )
 
 // The control fields with their values. They are never modified.
@@ -267,6 +259,17 @@ var (
 	markUnprotected = Field{Name: FieldStatus, Value: "unprotected"}
 	markOmitted     = Field{Name: FieldBody, Value: "omitted"}
 )
+
+// expiry returns the field that says until when a response with these fields of its
+// handler, recorded at an instant, is replayed: a Date of RFC 9651, section 3.3.7,
+// rounded down to the second. There is none if the policy announces none, or if the
+// handler did.
+func (g *Guard) expiry(own []Field, at time.Time) Field {
+	if _, set := (Header{fields: own}).Get(FieldExpires); set || !g.cfg.Expires {
+		return Field{}
+	}
+	return Field{Name: FieldExpires, Value: "@" + strconv.FormatInt(at.Add(g.retention).Unix(), 10)}
+}
 
 // Tidy returns the value with which a field that the handler set may be sent: without the
 // bytes that would end its line. keep is false for a field that only the protocol sets

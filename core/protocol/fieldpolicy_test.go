@@ -228,7 +228,7 @@ func TestR17TrailersAreNoFieldsOfAHeaderThatIsHeld(t *testing.T) {
 			rec := &Recorder{x: x, header: header, wire: wire, body: x.Capture(-1)}
 			rec.WriteHeader(status)
 			header["X-Sum"], header["Trailer:X-Other"] = []string{"1"}, []string{"2"}
-			rec.send(Field{}, nil, nil)
+			rec.send(Field{}, nil)
 			if wire.end(); len(wire.sent) != 1 || wire.sent["Trailer"] == nil || rec.sendsTrailers() {
 				t.Errorf("%d: the header is %v", status, wire.sent)
 			}

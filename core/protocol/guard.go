@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/record"
@@ -16,20 +17,20 @@ import (
 // Guard is one policy over one engine. [New] makes both, and [Guard.With] another guard
 // over the same engine. Its methods are safe for concurrent use.
 type Guard struct {
-	engine   *reprise.Engine
-	owned    bool // New made the engine, for this guard or the one that With began with
-	cfg      Config
-	given    dependent
-	omit     []canonical.Pointer // Config.Fingerprint.Omit
-	grammar  keyGrammar
-	fields   fieldPolicy
-	problems problems
-	announce announcement
-	counts   counts
-	warned   warnings
-	vain     vain
-	spools   spool.Files // of first responses
-	replays  spool.Files // of replays, so that clients that read slowly take no room from first responses
+	engine    *reprise.Engine
+	owned     bool // New made the engine, for this guard or the one that With began with
+	cfg       Config
+	retention time.Duration // Config.Retention, or else that of the engine
+	given     dependent
+	omit      []canonical.Pointer // Config.Fingerprint.Omit
+	grammar   keyGrammar
+	fields    fieldPolicy
+	problems  problems
+	counts    counts
+	warned    warnings
+	vain      vain
+	spools    spool.Files // of first responses
+	replays   spool.Files // of replays, so that clients that read slowly take no room from first responses
 }
 
 // Stats counts a guard's actions that leave no other trace. The numbers only grow.

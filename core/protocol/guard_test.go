@@ -44,7 +44,6 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		"\"/a\" and \"/a/b\" lead":   {Fingerprint: protocol.Fingerprinting{Omit: []string{"/a", "/a/b"}, Func: protocol.CanonicalJSON}},
 		"\"/a/b\" and \"/a\" lead":   {Fingerprint: protocol.Fingerprinting{Omit: []string{"/a/b", "/a"}, Func: protocol.CanonicalJSON}},
 		"Omit: has 33 pointers":      {Fingerprint: protocol.Fingerprinting{Omit: make([]string, 33), Func: protocol.CanonicalJSON}},
-		"Announce.PolicyURL":         {Announce: protocol.Announcing{PolicyURL: "https://x.example/a b"}},
 		"Keep.Headers":               {Keep: protocol.Keeping{Headers: []string{"Set-Cookie"}}},
 	} {
 		_, err := protocol.Over(engine, cfg)

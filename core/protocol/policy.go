@@ -155,14 +155,14 @@ func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 		own := p
 		return Response{problem: &own}
 	case g.cfg.Problems.Write == nil:
-		return g.problems.response(p)
+		return p.Response()
 	}
 	r, err := g.ownProblem(ctx, *req, p)
 	if err != nil {
 		g.report(ctx, reprise.Event{Kind: EventPanic, Err: withoutKey(err, "")})
-		return g.problems.response(p)
+		return p.Response()
 	}
-	return g.problems.completed(r, p)
+	return p.completed(r)
 }
 
 func (g *Guard) ownProblem(ctx context.Context, req Request, p Problem) (r Response, err error) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +28,6 @@ func validURI(text string) bool {
 // problems holds the responses of one guard. It is immutable and safe for concurrent use.
 type problems struct {
 	word  string // for a key
-	link  Field  // to the policy; none if its name is empty
 	ready map[Code]prepared
 }
 
@@ -39,13 +37,13 @@ type prepared struct {
 	response Response
 }
 
-// newProblems returns the responses whose type URIs begin with base, whose details name
-// the source of the key, and which link to the policy.
-func newProblems(base string, source KeySource, link Field) problems {
-	ps := problems{word: source.word(), link: link, ready: make(map[Code]prepared, len(problemTable))}
+// newProblems returns the responses whose type URIs begin with base, and whose details
+// name the source of the key.
+func newProblems(base string, source KeySource) problems {
+	ps := problems{word: source.word(), ready: make(map[Code]prepared, len(problemTable))}
 	for i := range problemTable {
 		p := problemTable[i].named(base, source)
-		ps.ready[p.Code] = prepared{problem: p, response: ps.response(p)}
+		ps.ready[p.Code] = prepared{problem: p, response: p.Response()}
 	}
 	return ps
 }
@@ -75,8 +73,8 @@ func (ps *problems) ofBlob() Problem {
 func (ps *problems) answer(code Code) Response { return ps.ready[code].response }
 
 // completed adds the required parts to the response of a configured function: a status,
-// that no cache stores it, and the link to the policy.
-func (ps *problems) completed(r Response, p Problem) Response {
+// and that no cache stores it.
+func (p *Problem) completed(r Response) Response {
 	if r.Status == 0 {
 		r.Status = p.Status
 	}
@@ -90,40 +88,23 @@ func (ps *problems) completed(r Response, p Problem) Response {
 	if missing != nil {
 		r.Header = r.Header.with(missing...)
 	}
-	if ps.link.Name != "" && !r.Header.has(ps.link) {
-		r.Header = Header{fields: append(slices.Collect(r.Header.All()), ps.link)}
-	}
 	return r
 }
 
 var noStore = Field{Name: "Cache-Control", Value: "no-store"}
 
-// response is the standard form of a response, with a link to the policy.
-func (ps *problems) response(p Problem) Response { return p.response(ps.link) }
-
 // Response returns the standard form of the response to a problem: that of RFC 9457, in
 // JSON. A response about a key has a link to the documentation, for clients that do not
 // know its header.
-func (p Problem) Response() Response { return p.response(Field{}) }
-
-func (p Problem) response(link Field) Response {
+func (p Problem) Response() Response {
 	fields := []Field{{Name: "Content-Type", Value: "application/problem+json"}, noStore}
 	if p.RetryAfter > 0 {
 		fields = append(fields, retryAfterField(p.RetryAfter))
 	}
-	switch {
-	case link.Name != "":
-		fields = append(fields, link)
-	case p.Code == CodeKeyMissing || p.Code == CodeKeyInvalid:
-		fields = append(fields, describedBy(p.Type))
+	if p.Code == CodeKeyMissing || p.Code == CodeKeyInvalid { // beside the other links of the response
+		fields = append(fields, Field{Name: "Link", Value: "<" + p.Type + `>; rel="describedby"`, Add: true})
 	}
 	return Response{Status: p.Status, Header: Header{fields: fields}, Body: problemBody(p)}
-}
-
-// describedBy returns the field that links to a documentation. It leaves the other links
-// of a response as they are.
-func describedBy(uri string) Field {
-	return Field{Name: "Link", Value: "<" + uri + `>; rel="describedby"`, Add: true}
 }
 
 func problemBody(p Problem) []byte {

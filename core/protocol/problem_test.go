@@ -19,10 +19,10 @@ import (
 
 const testHeader = "X-Operation-Key"
 
-func setupProblems() problems { return newProblems(defaultProblemBase, KeyHeader(testHeader), Field{}) }
+func setupProblems() problems { return newProblems(defaultProblemBase, KeyHeader(testHeader)) }
 
 func (ps *problems) answerKey(err error) Response {
-	return ps.response(ps.ofKey(testHeader+" header", err))
+	return ps.ofKey(testHeader+" header", err).Response()
 }
 
 // problemDocument is a problem as a client reads it.
@@ -110,7 +110,7 @@ func TestR45EveryCodeHasItsProblem(t *testing.T) {
 		if should := want.code == CodeKeyMissing || want.code == CodeKeyInvalid; linked != should || linked && link != "<"+d.Type+`>; rel="describedby"` {
 			t.Errorf("%s: Link %q, want one: %t", want.code, link, should)
 		}
-		if after, there := ps.completed(Response{Status: 418}, ps.of(want.code)).Header.Get("Retry-After"); there != (want.after > 0) { // R46
+		if after, there := p.completed(Response{Status: 418}).Header.Get("Retry-After"); there != (want.after > 0) { // R46
 			t.Errorf("%s: Retry-After %q in a form of its own, want one: %t", want.code, after, want.after > 0)
 		}
 		if want.outcome != 0 && codeOfOutcome(want.outcome) != want.code {
@@ -137,7 +137,7 @@ func TestR45ConfiguredProblemsAreCompleted(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	p := ps.of(CodeInProgress)
-	r := ps.completed(Response{Status: 418, Header: NewHeader(Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte(p.Title)}, p)
+	r := p.completed(Response{Status: 418, Header: NewHeader(Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte(p.Title)})
 	if r.Status != 418 || string(r.Body) != "Request in progress" {
 		t.Errorf("the writer's response came out as %d %q", r.Status, r.Body)
 	}
@@ -196,13 +196,13 @@ func FuzzProblem(f *testing.F) {
 	f.Add("<>&\u2028", "{header}", "a,b", int64(1<<62))
 	f.Add("urn:{header}", "{header}{header}", `"{header}"`, int64(999999999))
 	f.Fuzz(func(t *testing.T, base, header, line string, after int64) {
-		ps := newProblems(base, KeyHeader(header), Field{})
+		ps := newProblems(base, KeyHeader(header))
 		_, keyErr := keyGrammar{mode: Strict, max: defaultKeyLimit}.parse(line)
 		answers := []Response{ps.answerKey(keyErr)}
 		for _, want := range wantedCodes {
 			p := ps.of(want.code)
 			p.RetryAfter = time.Duration(after)
-			answers = append(answers, ps.answer(want.code), ps.response(p))
+			answers = append(answers, ps.answer(want.code), p.Response())
 		}
 		for _, r := range answers {
 			d := decodeProblem(t, r)

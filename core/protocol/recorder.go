@@ -282,13 +282,13 @@ func (r *Recorder) goLive() {
 	}
 	r.state = live
 	r.nameType(r.x.scratch.response)
-	r.send(r.x.Mark(), r.x.Announce(), nil)
+	r.send(r.x.Mark(), nil)
 }
 
 // send sends the handler's own response, with the header as it was when the handler wrote
 // it, and then the trailers that the handler has set until now. The body is stream, if
 // that is not nil.
-func (r *Recorder) send(mark Field, added []Field, stream io.Reader) {
+func (r *Recorder) send(mark Field, stream io.Reader) {
 	s := r.x.scratch
 	late := s.kept[:0]
 	if r.x.version.sendsTrailers(r.status) {
@@ -297,12 +297,6 @@ func (r *Recorder) send(mark Field, added []Field, stream io.Reader) {
 	restore(r.header, s.committed)
 	if mark.Name != "" {
 		r.header[mark.Name] = []string{mark.Value}
-	}
-	for _, f := range added {
-		if !f.Add {
-			delete(r.header, f.Name)
-		}
-		r.header[f.Name] = append(slices.Clip(r.header[f.Name]), f.Value)
 	}
 	r.wire.WriteHeader(r.status)
 	if len(s.response) > 0 {

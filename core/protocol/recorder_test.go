@@ -600,21 +600,6 @@ func TestR33HeaderOfAHandlerThatDidNotReturn(t *testing.T) {
 	}
 }
 
-// The added links go beside the handler's own, on the first response and on its replay.
-func TestAddedLinksGoBesideTheHandlersOwn(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Announce: protocol.Announcing{PolicyURL: "https://api.example.com/idempotency", Expires: true}})
-	first := b.run("k", func(_ *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
-		h["Link"] = []string{"</next>; rel=next", "</last>; rel=last"}
-	})
-	want := []string{"</next>; rel=next", "</last>; rel=last", announcedLink}
-	for _, w := range []http.Header{first.Header(), b.replay("k").Header()} {
-		if !slices.Equal(w["Link"], want) || len(w["Idempotency-Key-Expires"]) != 1 {
-			t.Errorf("%v, want the links %q", w, want)
-		}
-	}
-}
-
 // R17: trailers are replayed as trailers. A field with two values has both of them, first
 // and replayed, and none of the header's values under its name.
 func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {

@@ -45,7 +45,7 @@ func (r *Recorder) Finish() {
 		reply.Response.write(r.header, r.wire)
 	default:
 		r.hold(&reply)
-		r.send(reply.Mark, reply.Added, reply.Stream)
+		r.send(reply.Mark, reply.Stream)
 	}
 }
 

@@ -105,8 +105,6 @@ func document(t *testing.T, contract []byte) []byte {
 			headers["Idempotency-Status"] = ref("headers", component)
 		case "IdempotencyKeyExpires":
 			headers["Idempotency-Key-Expires"] = ref("headers", component)
-		case "IdempotencyPolicy":
-			headers["Link"] = ref("headers", component)
 		}
 	}
 	responses := map[string]any{"201": map[string]any{
@@ -192,7 +190,7 @@ func TestDocumentsAreValid(t *testing.T) {
 		"default": {},
 		"everything": {
 			Label: "payments", Key: protocol.KeyHeader("Idempotency-Key", "X-Key"), KeyMode: protocol.Strict, Required: true, Preset: reprise.AtMostOnce,
-			Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"},
+			Expires: true,
 		},
 		"a key in the body":    {Key: protocol.KeyField("/meta/a~1b/"), KeyMode: protocol.Strict, Required: true},
 		"a key in the query":   {Key: protocol.KeyParam("request_id"), Required: true},
@@ -234,7 +232,7 @@ func must(tb testing.TB, err error) {
 func TestResponsesAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	a := serve(t, protocol.Config{
-		Required: true, Preset: reprise.AtMostOnce, Horizon: time.Hour, Limits: protocol.Limits{RequestBody: 100}, Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}, Fingerprint: protocol.Fingerprinting{Func: func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
+		Required: true, Preset: reprise.AtMostOnce, Horizon: time.Hour, Limits: protocol.Limits{RequestBody: 100}, Expires: true, Fingerprint: protocol.Fingerprinting{Func: func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
 			if string(body) == `"panic"` {
 				panic("a bug")
 			}

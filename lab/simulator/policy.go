@@ -130,7 +130,7 @@ var policyFields = []field{
 	policyField("Keep.Annotate", func(c *protocol.Config, v func(context.Context) string) { c.Keep.Annotate = v },
 		named[func(context.Context) string]{"a note", func(context.Context) string { return "note" }},
 		named[func(context.Context) string]{"panic", func(context.Context) string { panic("drawn") }}),
-	policyField("Announce.Expires", func(c *protocol.Config, v bool) { c.Announce.Expires = v }, true),
+	policyField("Expires", func(c *protocol.Config, v bool) { c.Expires = v }, true),
 	policyField("Problems.Write", func(c *protocol.Config, v problemWriter) { c.Problems.Write = v },
 		named[problemWriter]{"own", func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
 			return protocol.Response{Status: p.Status, Body: []byte(`{"code":"` + p.Code + `"}`)}

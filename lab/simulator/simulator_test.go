@@ -86,7 +86,7 @@ func TestASeedFixesItsRun(t *testing.T) {
 func TestEveryFieldIsDrawn(t *testing.T) {
 	t.Parallel()
 	drawn := []string{
-		"Announce.PolicyURL", "Describe", "Fingerprint.Omit", "Problems.Base",
+		"Describe", "Fingerprint.Omit", "Problems.Base",
 		"Offload.Blobs", "Offload.ReadOnly", "Offload.MaxBody", "Offload.MaxSpool", "Offload.Dir", "Offload.Timeout",
 		"Seal.OtherSecrets", // basePolicy
 		"Engine.Log",        // likewise: nothing

@@ -59,7 +59,7 @@ func (r *recording[C]) reply(reply protocol.Reply, cut bool) {
 		r.outer.Header.CopyTo(&r.resp.Header)
 		write(r.resp, reply.Response)
 	default:
-		add(&r.resp.Header, reply.Mark, reply.Added)
+		mark(&r.resp.Header, reply.Mark)
 	}
 	if reply.Stream != nil {
 		r.sendHeld(reply, cut)

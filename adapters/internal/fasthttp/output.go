@@ -104,16 +104,10 @@ func write(resp *fasthttp.Response, r protocol.Response) {
 	resp.SetBodyStream(bytes.NewReader(bytes.Clone(r.Body)), -1) // fasthttp sends trailers after chunks only
 }
 
-// add adds the protocol's fields to the handler's own.
-func add(h *fasthttp.ResponseHeader, mark protocol.Field, added []protocol.Field) {
-	if mark.Name != "" {
-		h.Set(mark.Name, mark.Value)
-	}
-	for _, f := range added {
-		if !f.Add {
-			h.Del(f.Name)
-		}
-		h.Add(f.Name, f.Value)
+// mark adds the protocol's field, if there is one, to the handler's own.
+func mark(h *fasthttp.ResponseHeader, f protocol.Field) {
+	if f.Name != "" {
+		h.Set(f.Name, f.Value)
 	}
 }
 

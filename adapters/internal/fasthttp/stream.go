@@ -74,7 +74,7 @@ func (r *recording[C]) goLive(capture *protocol.Capture) {
 	s.from.Header.CopyTo(&r.resp.Header)
 	r.resp.SkipBody, r.resp.ImmediateHeaderFlush, r.resp.StreamBody = s.from.SkipBody, s.from.ImmediateHeaderFlush, s.from.StreamBody
 	r.x.After(fields(&s.from.Header, true))
-	add(&r.resp.Header, r.x.Mark(), r.x.Announce())
+	mark(&r.resp.Header, r.x.Mark())
 	s.declared = s.from.Header.ContentLength()
 	sent := &sending{s}
 	runtime.AddCleanup(sent, (*stream).forget, s)

@@ -71,7 +71,6 @@ type Policy struct {
 
 	// The fields of responses.
 	Expires     bool
-	PolicyURL   string
 	Problems    []protocol.Problem // every refusal that the policy can give, with its Retry-After
 	OwnProblems bool               // Config.Problems.Write decides their form
 }
@@ -99,7 +98,7 @@ func Of(g *protocol.Guard) Policy {
 		Transactional: c.Transactional,
 		Retention:     cmp.Or(c.Retention, g.Engine().Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.Limits.RequestBody,
 		MaxResponseBody: c.Limits.ResponseBody, Oversize: c.Oversize, KeepHeaders: c.Keep.Headers, NotKept: notKept(g),
-		Expires: c.Announce.Expires, PolicyURL: c.Announce.PolicyURL, Problems: g.Problems(), OwnProblems: c.Problems.Write != nil,
+		Expires: c.Expires, Problems: g.Problems(), OwnProblems: c.Problems.Write != nil,
 	}
 	p.Window, p.Param, p.Field = c.Key.Window(), c.Key.Param(), c.Key.Field()
 	if source := c.Key.String(); source != p.Header+" header" {
@@ -185,9 +184,6 @@ func (p Policy) KeyMaxLength() int { return 2*p.MaxKeyLength + maxKeyParameters 
 // summaryBody is the body of a replay whose body was not kept.
 const summaryBody = `{"status":"completed"}`
 
-// link returns the Link field that leads to the policy.
-func link(uri string) string { return "<" + uri + `>; rel="describedby"` }
-
 // responseField is a field of responses, as the contract describes it.
 type responseField struct {
 	name, component, description string
@@ -247,9 +243,6 @@ func (p Policy) CORS() CORS {
 		c.ExposeHeaders = append(c.ExposeHeaders, f.name)
 	}
 	c.ExposeHeaders = append(c.ExposeHeaders, "Retry-After")
-	if p.PolicyURL != "" {
-		c.ExposeHeaders = append(c.ExposeHeaders, "Link")
-	}
 	return c
 }
 

@@ -28,7 +28,7 @@ var contracts = map[string]protocol.Config{
 		Label: "payments", Key: protocol.KeyHeader("Payment-Key", "X-Payment-Key", "X-Request-Key"), KeyMode: protocol.Strict, Limits: protocol.Limits{Key: 64, RequestBody: 10_000},
 		Methods: []string{"POST", "PUT", "DELETE"}, Required: true, Preset: reprise.AtMostOnce, Retention: 30 * 24 * time.Hour, Horizon: 335 * 24 * time.Hour, Wait: 5 * time.Second,
 		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Headers: []string{"Host", "Api-Version"}, Omit: []string{"/sent_at", "/meta/a~1b"}}, Keep: protocol.Keeping{Headers: []string{"Location", "ETag"}},
-		Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}, Problems: protocol.ProblemFormat{Base: "https://api.example.com/problems/"},
+		Expires: true, Problems: protocol.ProblemFormat{Base: "https://api.example.com/problems/"},
 	},
 	"body-key": {
 		Key: protocol.KeyField("/idempotency_key"), Required: true, Preset: reprise.AtMostOnce,

@@ -15,7 +15,7 @@ import (
 // The policy of a guard is the source of an API's contract.
 func ExampleOf() {
 	guard, err := protocol.New(memstore.New(), protocol.Config{
-		Required: true, Retention: 72 * time.Hour, Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"},
+		Required: true, Retention: 72 * time.Hour, Expires: true,
 	})
 	if err != nil {
 		panic(err)
@@ -34,12 +34,11 @@ func ExampleOf() {
 	fmt.Printf("%s\n", page)
 	// Output:
 	// allow: Idempotency-Key
-	// expose: Idempotent-Replayed, Idempotency-Status, Idempotency-Body, Idempotency-Key-Expires, Retry-After, Link
+	// expose: Idempotent-Replayed, Idempotency-Status, Idempotency-Body, Idempotency-Key-Expires, Retry-After
 	// openapi: "3.1.0"
 	// info:
 	//   title: "The idempotency of this API"
 	//   version: "1"
-	//   description: "The policy is published at https://api.example.com/idempotency."
 	// # Idempotent requests
 	//
 	// Send the header `Idempotency-Key` with a key of your own, and repeat the request with the same key until you have a response.

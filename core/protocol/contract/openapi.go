@@ -34,13 +34,9 @@ func (p *Policy) openAPI() object {
 	if p.Label != "" {
 		title += ": " + p.Label
 	}
-	info := object{{"title", title}, {"version", "1"}}
-	if p.PolicyURL != "" {
-		info = append(info, member{"description", "The policy is published at " + p.PolicyURL + "."})
-	}
 	return object{
 		{"openapi", "3.1.0"},
-		{"info", info},
+		{"info", object{{"title", title}, {"version", "1"}}},
 		{"components", object{
 			{"parameters", object{{"IdempotencyKey", p.parameter()}}},
 			{"headers", p.headers()},
@@ -122,15 +118,7 @@ func (p *Policy) headers() object {
 		}
 		all = append(all, member{f.component, object{{"description", f.description}, {"schema", schema}, {"example", f.sample}}})
 	}
-	all = append(all, member{"RetryAfter", retryAfter(false)})
-	if p.PolicyURL != "" {
-		all = append(all, member{"IdempotencyPolicy", object{
-			{"description", `The policy of this API, with rel="describedby". A response may have other links.`},
-			{"schema", object{{"type", "string"}}},
-			{"example", link(p.PolicyURL)},
-		}})
-	}
-	return all
+	return append(all, member{"RetryAfter", retryAfter(false)})
 }
 
 // retryAfter describes the field of refusals after which a client should come back, and
@@ -158,19 +146,12 @@ func (p *Policy) responses() object {
 			}
 		}
 		response := object{{"description", strings.Join(titles, "; ")}}
-		var headers object
 		switch later {
 		case 0:
 		case len(problems):
-			headers = append(headers, member{"Retry-After", retryAfter(true)})
+			response = append(response, member{"headers", object{{"Retry-After", retryAfter(true)}}})
 		default:
-			headers = append(headers, member{"Retry-After", reference("headers", "RetryAfter")})
-		}
-		if p.PolicyURL != "" {
-			headers = append(headers, member{"Link", reference("headers", "IdempotencyPolicy")})
-		}
-		if len(headers) > 0 {
-			response = append(response, member{"headers", headers})
+			response = append(response, member{"headers", object{{"Retry-After", reference("headers", "RetryAfter")}}})
 		}
 		if !p.OwnProblems {
 			response = append(response, member{"content", object{{"application/problem+json", object{

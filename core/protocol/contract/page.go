@@ -163,9 +163,6 @@ func (p *Policy) fields(say sayer) {
 		}
 		say("| `%s` | %s | %s |", f.name, strings.Join(values, ", "), escaped(f.description))
 	}
-	if p.PolicyURL != "" {
-		say("| `Link` | `%s` | Where this page is. |", link(p.PolicyURL))
-	}
 	say("")
 }
 
