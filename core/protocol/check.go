@@ -15,29 +15,41 @@ import (
 // place, and fills in the operation to begin. It returns the body of the handler, and the
 // scratch that has it, which is nil if the request passes or has a response instead.
 //
-// The order of the checks (R1): those that the header decides come before the body is
-// read, so that its client need not send it (R28). A call's message has its key where the
-// query of a request would: it is known before it is encoded.
-//
-//	                             key in the header   in the query   in the body
-//	grammar  of a key line       1                   1              1
-//	media    type of the body                                       2
-//	source   presence, grammar   before              2              5
-//	caller   scope               2                   3              3, or 6 if the key is optional
-//	around   a guard (R51)       3                   4              7
-//	content  the body            4                   5              4
-//	digest   fingerprint         5                   6              8
+// The order of the checks (R1) depends on where the key is. Those that the header decides
+// come before the body is read, so that its client need not send it (R28).
 func (g *Guard) check(
 	ctx context.Context, req *Request, scope func() (string, error), line string, lines int, op *reprise.Operation,
 ) (*scratch, []byte, Admission) {
 	req.cutTarget()
+	k := &g.cfg.Key
 	c := checking{g: g}
-	if c.grammar(ctx, req, line, lines) &&
-		c.media(ctx, req) &&
-		c.source(ctx, req) && c.caller(ctx, req, scope) && c.around(ctx, req) && // those of the three that need no body
-		c.content(ctx, req) &&
-		c.source(ctx, req) && c.caller(ctx, req, scope) && c.around(ctx, req) && // and the others
-		c.digest(ctx, req) {
+	nested := insideBodyKey(ctx) // then the guard around is judged by the body
+	ok := c.grammar(ctx, req, line, lines)
+	switch {
+	case !ok:
+	case k.origin == ofHeader || c.key != "" && (k.origin == ofContent || k.misread(req) != nil): // in the header, alone
+		ok = c.caller(ctx, req, scope) &&
+			(nested || c.around(ctx, req)) &&
+			c.content(ctx, req) &&
+			(!nested || c.around(ctx, req)) &&
+			c.digest(ctx, req)
+	case !k.needsBody(req): // in the query, or in the message of a call, which has its fields before it is encoded
+		ok = c.source(ctx, req) &&
+			c.caller(ctx, req, scope) &&
+			(nested || c.around(ctx, req)) &&
+			c.content(ctx, req) &&
+			(!nested || c.around(ctx, req)) &&
+			c.digest(ctx, req)
+	default: // in the body
+		ok = c.media(ctx, req) &&
+			(c.key == "" && !g.cfg.Required || c.caller(ctx, req, scope)) && // unless the request may pass without a key
+			c.content(ctx, req) &&
+			c.source(ctx, req) &&
+			(c.principal != "" || c.caller(ctx, req, scope)) &&
+			c.around(ctx, req) &&
+			c.digest(ctx, req)
+	}
+	if ok {
 		op.Scope, op.Key, op.Fingerprint, op.Description = c.principal, c.key, c.fingerprint, g.description(ctx, req, c.key)
 		return c.scratch, req.forHandler(c.body), Admission{}
 	}
@@ -50,18 +62,14 @@ func (g *Guard) check(
 	return nil, nil, c.answer
 }
 
-// checking is a request under check. Its methods are the rows of the table of
-// [Guard.check]: each makes one check, and returns false if that decided about the
-// request. A check that has been made, or has to wait for the body, returns true.
+// checking is a request under check. Its methods are the checks: each returns false if it
+// decided about the request.
 //
 // The request is a parameter of theirs, not a field: so it stays off the heap.
 type checking struct {
 	g           *Guard
 	key         string // as far as it is known
-	asked       bool   // the source was asked for the key, or need not be
-	misread     error  // why the source cannot read the body, if there is one
 	principal   string
-	alone       bool     // no guard around this one decides about the request
 	scratch     *scratch // nil until the body is read
 	body        []byte
 	fingerprint store.Fingerprint
@@ -75,31 +83,19 @@ func (c *checking) decided(answer Admission) bool {
 
 // grammar reads the key line, if there is one.
 func (c *checking) grammar(ctx context.Context, req *Request, line string, lines int) bool {
-	k := &c.g.cfg.Key
 	if lines > 0 {
 		var err error
 		if c.key, err = c.g.grammar.parse(line); err != nil {
-			return c.decided(c.g.refuseKey(ctx, req, k.header(), err))
+			return c.decided(c.g.refuseKey(ctx, req, c.g.cfg.Key.header(), err))
 		}
 	}
-	c.asked = k.origin == ofHeader || k.origin == ofContent && c.key != ""
 	return true
 }
 
-// media refuses a body that the source cannot read. A request with a key in its header
-// may have any body.
+// media refuses a body that the source of the key cannot read.
 func (c *checking) media(ctx context.Context, req *Request) bool {
-	if c.asked {
-		return true
-	}
-	switch err := c.g.cfg.Key.misread(req); {
-	case err == nil:
-	case c.key != "":
-		c.asked = true
-	case req.Length > 0 || len(req.Bytes) > 0 || req.Form != nil:
+	if err := c.g.cfg.Key.misread(req); err != nil && (req.Length > 0 || len(req.Bytes) > 0 || req.Form != nil) {
 		return c.decided(c.g.refuseSource(ctx, req, "", err))
-	default:
-		c.misread = err
 	}
 	return true
 }
@@ -108,14 +104,10 @@ func (c *checking) media(ctx context.Context, req *Request) bool {
 // A request without a key ends here.
 func (c *checking) source(ctx context.Context, req *Request) bool {
 	k := &c.g.cfg.Key
-	if c.asked || c.scratch == nil && k.needsBody(req) {
-		return true
-	}
-	c.asked = true
-	if c.key != "" && k.origin != ofContent && k.readsBody() && req.bytesGone() {
+	if c.key != "" && k.origin != ofContent && req.bytesGone() {
 		return true // the key in the header counts alone, as for a form of several parts
 	}
-	err, inHeader := c.misread, c.key
+	err, inHeader := k.misread(req), c.key
 	if err == nil {
 		c.key, err = c.g.agreed(req, c.body, inHeader)
 	} else if len(c.body) == 0 && k.origin == ofMember {
@@ -124,37 +116,42 @@ func (c *checking) source(ctx context.Context, req *Request) bool {
 	switch {
 	case err != nil:
 		return c.decided(c.g.refuseSource(ctx, req, inHeader, err))
+	case c.key == "" && c.g.cfg.Required:
+		return c.decided(c.g.refuse(ctx, req, CodeKeyMissing, nil))
 	case c.key == "":
-		return c.decided(c.g.unkeyed(ctx, req, c.body))
+		return c.decided(passing(req, c.body))
 	default:
 		return true
 	}
 }
 
-// caller asks for the principal once it is certain that one is needed.
+// caller asks for the principal. The error of a scope function may have anything of the
+// request in it; the observer and the log get none that has the key.
 func (c *checking) caller(ctx context.Context, req *Request, scope func() (string, error)) bool {
-	if c.principal != "" || c.key == "" && !c.g.cfg.Required {
+	g := c.g
+	var err error
+	c.principal, err = principalOf(scope)
+	if c.principal == record.SharedScope && g.cfg.Key.origin == ofContent && (c.key == "" || strings.HasPrefix(c.key, contentKey)) {
+		err = errScopeShared
+	}
+	if err == nil {
 		return true
 	}
-	var err error
-	if c.principal, err = c.g.principalFor(scope, c.key); err != nil {
-		return c.decided(c.g.refuseCaller(ctx, req, c.key, err))
+	code, reported := codeOf(err, CodeScopeMissing), withoutKey(err, c.key)
+	if code == CodeScopeMissing && errors.Is(err, store.ErrUnavailable) {
+		code, reported = CodeStoreUnavailable, fmt.Errorf("the scope function: %w", reported)
 	}
-	return true
+	return c.decided(g.refuse(ctx, req, code, reported))
 }
 
 // around judges a request inside of another's run.
 func (c *checking) around(ctx context.Context, req *Request) bool {
-	if c.alone || c.scratch == nil && (!c.asked || insideBodyKey(ctx)) {
-		return true
-	}
 	switch passes, err := c.g.within(ctx, req, c.body, c.principal, c.key); {
 	case err != nil:
 		return c.decided(c.g.refuse(ctx, req, CodeInternalError, err))
 	case passes:
 		return c.decided(passing(req, c.body))
 	default:
-		c.alone = true
 		return true
 	}
 }
@@ -180,29 +177,6 @@ func (c *checking) digest(ctx context.Context, req *Request) bool {
 		return c.decided(c.g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), withoutKey(err, c.key)))
 	}
 	return true
-}
-
-// principalFor returns the name that scope returns, or why it is refused for a key; the
-// key is empty, or has contentKey before it, if it is the content of the request.
-func (g *Guard) principalFor(scope func() (string, error), key string) (name string, err error) {
-	name, err = principalOf(scope)
-	fromHeader := key != "" && !strings.HasPrefix(key, contentKey)
-	if err == nil && name == record.SharedScope && g.cfg.Key.origin == ofContent && !fromHeader {
-		return "", errScopeShared
-	}
-	return name, err
-}
-
-// refuseCaller refuses a request because its scope function failed or named no principal.
-// The error may have anything of the request in it; the observer and the log get none
-// that has the key.
-func (g *Guard) refuseCaller(ctx context.Context, req *Request, key string, err error) Admission {
-	code := codeOf(err, CodeScopeMissing)
-	reported := withoutKey(err, key)
-	if code == CodeScopeMissing && errors.Is(err, store.ErrUnavailable) {
-		code, reported = CodeStoreUnavailable, fmt.Errorf("the scope function: %w", reported)
-	}
-	return g.refuse(ctx, req, code, reported)
 }
 
 // errKeysDiffer is the error of a request with two keys that are not the same.
@@ -242,15 +216,6 @@ func (g *Guard) refuseSource(ctx context.Context, req *Request, inHeader string,
 	}
 }
 
-// unkeyed passes a request without a key, or refuses it where one is required. The
-// handler gets the body, if it was read.
-func (g *Guard) unkeyed(ctx context.Context, req *Request, body []byte) Admission {
-	if g.cfg.Required {
-		return g.refuse(ctx, req, CodeKeyMissing, nil)
-	}
-	return passing(req, body)
-}
-
 // passing passes a request. Its handler reads the body again, if it was read. A form that
 // the framework parsed has no bytes.
 func passing(req *Request, body []byte) Admission {
@@ -258,4 +223,73 @@ func passing(req *Request, body []byte) Admission {
 		return Admission{Pass: true}
 	}
 	return Admission{Pass: true, Body: &Body{data: req.forHandler(body)}}
+}
+
+// A request has one policy (R51): in a chain of handlers one guard decides about it, and
+// another inside of that one refuses it. A request that a handler makes in its own
+// process, with its context and another key, is a separate operation.
+
+// within judges a request whose context belongs to a run. It passes if the run is that of
+// the same operation by g: the middleware stands twice in the chain, and must not wait
+// for itself. The error says that the operation runs already by another policy.
+//
+// body is nil until it was read, which it was if the guard around needs it.
+func (g *Guard) within(ctx context.Context, req *Request, body []byte, principal, key string) (passes bool, err error) {
+	view, inside := reprise.AttemptFrom(ctx)
+	if !inside {
+		return false, nil
+	}
+	same := view.ID() == store.DeriveID(principal, g.cfg.Endpoint, key)
+	x := exchangeOf(ctx)
+	switch {
+	case x != nil && x.decidesAbout(req, body):
+		if x.guard == g {
+			return same, nil
+		}
+		return false, fmt.Errorf("reprise: %s is inside of %s, and one policy must decide about a request: protect each route by one guard", g.label(), x.guard.label())
+	case same && ctx.Err() == nil && (x == nil || x.attempt.View() != view):
+		return false, fmt.Errorf("reprise: %s is inside of a run of job.Do for the same operation: use one of the two", g.label())
+	default:
+		return false, nil
+	}
+}
+
+// insideBodyKey reports whether the request is in a run whose guard found its key in the
+// body, and would find it there again.
+func insideBodyKey(ctx context.Context) bool {
+	x := exchangeOf(ctx)
+	return x != nil && x.guard.cfg.Key.readsBody()
+}
+
+// decidesAbout reports whether the exchange runs the handler of a request with this key,
+// as its own guard reads it.
+func (x *Exchange) decidesAbout(req *Request, body []byte) bool {
+	key, err := x.guard.keyOf(req, body)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return err == nil && !x.finished && x.scratch != nil && string(x.scratch.key) == key
+}
+
+// keyOf returns the key of a request, wherever it is.
+func (g *Guard) keyOf(req *Request, body []byte) (key string, err error) {
+	k := &g.cfg.Key
+	line, lines := k.lines(req)
+	switch {
+	case lines > 0:
+		return g.grammar.parse(line)
+	case k.origin == ofHeader:
+		return "", errKeyEmpty
+	case k.misread(req) != nil:
+		return "", errKeyOwn
+	default:
+		return g.agreed(req, body, "")
+	}
+}
+
+// label names the guard in errors.
+func (g *Guard) label() string {
+	if g.cfg.Label == "" {
+		return "a guard without a name"
+	}
+	return fmt.Sprintf("guard %q", g.cfg.Label)
 }
