@@ -43,12 +43,6 @@ func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyOfContext, key)
 }
 
-// KeyFrom returns the key of [WithKey].
-func KeyFrom(ctx context.Context) (string, bool) {
-	key, ok := ctx.Value(keyOfContext).(string)
-	return key, ok
-}
-
 var (
 	errTwoKeys     = errors.New("the context and the header have different keys; remove one")
 	errManyLines   = errors.New("the header has several lines; a request has one key: remove all but one")
@@ -73,7 +67,7 @@ func (t *Transport) key(req *http.Request) (own, key, value string, err error) {
 // ownKey returns the caller's key and the value of its header: from the context, from the
 // header that the caller set, from the redirect that led here, or a new one.
 func (t *Transport) ownKey(req *http.Request) (key, value string, err error) {
-	key, fromContext := KeyFrom(req.Context())
+	key, fromContext := req.Context().Value(keyOfContext).(string)
 	lines := req.Header.Values(t.service.Header)
 	switch {
 	case len(lines) > 1:

@@ -151,16 +151,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func TestKeyFrom(t *testing.T) {
-	t.Parallel()
-	if key, ok := KeyFrom(t.Context()); ok || key != "" {
-		t.Errorf("a context without a key has %q", key)
-	}
-	if key, ok := KeyFrom(WithKey(t.Context(), "a")); !ok || key != "a" {
-		t.Errorf("got %q, %v", key, ok)
-	}
-}
-
 func ptr[T any](v T) *T { return &v }
 
 func FuzzDecode(f *testing.F) {
