@@ -30,12 +30,12 @@ func TestExtremeBoundsLoseNothing(t *testing.T) {
 		"Delay":                     {Delay: century, MaxElapsed: forever},
 		"MaxRetryAfter":             {MaxRetryAfter: forever},
 		"Budget.Burst":              {Budget: Budget{Burst: math.MaxInt}},
-		"Budget.Burst, least":       {Budget: Budget{Burst: 2, Ratio: math.SmallestNonzeroFloat64}},
+		"Budget.Burst, least":       {Budget: Budget{Burst: 2}},
 		"Service.MaxKey":            {Service: Service{MaxKey: math.MaxInt}},
 		"all": {
 			MaxRequestBuffer: math.MaxInt64, MaxResponseBuffer: math.MaxInt64, MaxAttempts: math.MaxInt, MaxElapsed: forever,
 			AttemptTimeout: forever, Delay: century, MaxDelay: century, MaxRetryAfter: forever,
-			Budget: Budget{Burst: math.MaxInt, Ratio: maxRatio}, Service: Service{MaxKey: math.MaxInt},
+			Budget: Budget{Burst: math.MaxInt}, Service: Service{MaxKey: math.MaxInt},
 		},
 	} {
 		inBubble(t, name, func(t *testing.T) {

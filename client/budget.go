@@ -2,9 +2,13 @@ package repriseclient
 
 import "sync"
 
+// putBack is how many tokens a call puts back, and so the number of retries for each
+// call in the long run.
+const putBack = 0.2
+
 // bucket is the state of a [Budget]. A nil bucket is never empty.
 type bucket struct {
-	burst, ratio float64
+	burst float64
 
 	mu     sync.Mutex
 	tokens float64
@@ -14,7 +18,7 @@ func newBucket(b Budget) *bucket {
 	if b.Off {
 		return nil
 	}
-	return &bucket{burst: float64(b.Burst), ratio: b.Ratio, tokens: float64(b.Burst)}
+	return &bucket{burst: float64(b.Burst), tokens: float64(b.Burst)}
 }
 
 // deposit counts a call.
@@ -24,7 +28,7 @@ func (b *bucket) deposit() {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tokens = min(b.burst, b.tokens+b.ratio)
+	b.tokens = min(b.burst, b.tokens+putBack)
 }
 
 // withdraw reports whether there is a token for a retry, and takes it.

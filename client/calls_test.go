@@ -90,7 +90,7 @@ func TestAGetFailsWithTheErrorOfItsLastAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		base := always(failure(errNetwork))
-		transport := newTransport(t, base, Config{Methods: []string{"GET", "POST"}, MaxAttempts: 3, Budget: Budget{Burst: 3, Ratio: 0.01}})
+		transport := newTransport(t, base, Config{Methods: []string{"GET", "POST"}, MaxAttempts: 3, Budget: Budget{Burst: 3}})
 		err := fails(t, transport, get(t.Context(), t, http.MethodGet))
 		if err != errNetwork || base.attempts() != 3 { //nolint:errorlint // as it is
 			t.Errorf("%d attempts, and %v", base.attempts(), err)

@@ -93,7 +93,7 @@ type Config struct {
 }
 
 // Budget bounds the retries of a [Transport]: each retry takes one token from a bucket,
-// and each call puts a fraction of a token back. In a storm, when most calls fail, the
+// and each call puts a fifth of a token back. In a storm, when most calls fail, the
 // service then gets few more requests than there are calls. A retry after a response that
 // the operation is in progress takes none.
 type Budget struct {
@@ -101,10 +101,6 @@ type Budget struct {
 	// the service dies, every call that it was serving takes one for its retry: set Burst to
 	// at least the number of concurrent calls. The default is 1000.
 	Burst int
-
-	// Ratio is how many tokens a call puts back, and so the number of retries for each call
-	// in the long run. The default is 0.2; the largest is 100.
-	Ratio float64
 
 	// Off turns the budget off: each call retries within its own bounds.
 	Off bool
@@ -118,8 +114,6 @@ const (
 	defaultMaxRetryAfter = 30 * time.Second
 	defaultBuffer        = 1 << 20
 	defaultBurst         = 1000
-	defaultRatio         = 0.2
-	maxRatio             = 100
 )
 
 // complete returns c with its defaults, or the error that names its invalid field.
@@ -175,20 +169,14 @@ func (c Config) complete() (Config, error) {
 }
 
 func (b *Budget) complete() error {
-	if b.Off && (b.Burst != 0 || b.Ratio != 0) {
-		return errors.New("repriseclient: Budget.Off is set together with Budget.Burst or Budget.Ratio; a budget that is off has no bounds")
+	if b.Off && b.Burst != 0 {
+		return errors.New("repriseclient: Budget.Off is set together with Budget.Burst; a budget that is off has no bounds")
 	}
 	if b.Burst == 0 {
 		b.Burst = defaultBurst
 	}
-	if b.Ratio == 0 {
-		b.Ratio = defaultRatio
-	}
 	if b.Burst < 0 {
 		return fmt.Errorf("repriseclient: Budget.Burst is %d, want at least 1", b.Burst)
-	}
-	if !(b.Ratio > 0 && b.Ratio <= maxRatio) { // and so NaN is refused
-		return fmt.Errorf("repriseclient: Budget.Ratio is %v, want more than 0 and at most %d", b.Ratio, maxRatio)
 	}
 	return nil
 }

@@ -211,13 +211,13 @@ func TestTheBudgetBoundsAStorm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		base := always(failure(errNetwork))
-		transport := newTransport(t, base, Config{Budget: Budget{Burst: 10, Ratio: 0.1}})
+		transport := newTransport(t, base, Config{Budget: Budget{Burst: 10}})
 		var last error
 		for range 1000 {
 			last = fails(t, transport, post(t.Context(), t, nil))
 		}
-		if n := base.attempts(); n < 1100 || n > 1115 {
-			t.Errorf("1000 calls made %d attempts, want about 1110", n)
+		if n := base.attempts(); n < 1200 || n > 1215 {
+			t.Errorf("1000 calls made %d attempts, want about 1210", n)
 		}
 		if !errors.Is(last, ErrBudgetExhausted) || !errors.Is(last, errNetwork) {
 			t.Errorf("got %v, want what failed, and ErrBudgetExhausted", last)
