@@ -41,9 +41,13 @@ func newDriver(s store.Store) driver {
 	return d
 }
 
+// ignoresValues reports whether a store reads no value of the contexts that it is called
+// with, such as a trace: the memory store says so. Then no call needs a context that has
+// both the values of the request and the deadline of the engine. A type that embeds such
+// a store has its method too, and may read values.
 func ignoresValues(s store.Store) (ignores bool) {
 	defer func() { _ = recover() }() // a store of a type that cannot be compared
-	v, ok := s.(store.ValueIgnorer)
+	v, ok := s.(interface{ IgnoresValues() store.Store })
 	return ok && v.IgnoresValues() == s
 }
 

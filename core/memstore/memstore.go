@@ -74,8 +74,6 @@ var (
 	_ store.Inspector = (*Store)(nil)
 	_ store.Purger    = (*Store)(nil)
 	_ store.Meter     = (*Store)(nil)
-
-	_ store.ValueIgnorer = (*Store)(nil)
 )
 
 // New returns an empty store with the default bounds.
@@ -109,7 +107,7 @@ func build(b Bounds) *Store {
 	return s
 }
 
-// IgnoresValues implements [store.ValueIgnorer].
+// IgnoresValues tells the engine that the store reads no value of a context.
 func (s *Store) IgnoresValues() store.Store { return s }
 
 // now reads the store's clock. An operation reads it under the lock of its shard, so that

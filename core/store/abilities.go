@@ -77,18 +77,6 @@ type Waiter interface {
 	Watch(ctx context.Context, id ID) (changed <-chan struct{}, stop func(), err error)
 }
 
-// A ValueIgnorer reads no value of the contexts that it is called with, such as a trace.
-// The engine then makes no context for each call that has both the values of the request
-// and the deadline of the engine.
-//
-// [As] does not look for it, because a decorator may read values although the store that
-// it wraps does not.
-type ValueIgnorer interface {
-	// IgnoresValues returns the store that ignores values: the receiver. A type that
-	// embeds a store has the store's method too, and is not taken for it.
-	IgnoresValues() Store
-}
-
 // A Purger deletes records that are no longer seen, and the payloads of those whose
 // retention has ended and whose horizon has not, in batches of at most limit (1 to
 // 100,000). It never deletes a record that is live or was claimed again meanwhile. It
