@@ -56,12 +56,3 @@ func ExampleOpen() {
 	fmt.Println(errors.Is(err, store.ErrUnavailable))
 	// Output: true
 }
-
-func ExampleNew_refused() {
-	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "localhost:6379"}})
-	defer func() { _ = ring.Close() }()
-
-	_, err := repriseredis.New(ring, repriseredis.Config{Prefix: "orders:"})
-	fmt.Println(errors.Is(err, store.ErrMisconfigured))
-	// Output: true
-}

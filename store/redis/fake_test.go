@@ -46,7 +46,7 @@ func newFake(tb testing.TB, answer func(conn, call int, command []string) string
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fake{answer: answer, Addr: l.Addr().String()}
+	f := &fake{answer: answer, Addr: l.Addr().String(), set: map[int]string{}, found: map[int]string{}}
 	var serving sync.WaitGroup
 	var mu sync.Mutex
 	var conns []net.Conn
@@ -178,9 +178,6 @@ func (f *fake) reply(conn int, command []string) string {
 // noteExpiry prepares the answer to the second half of a native claim: it was in the
 // millisecond 1 of the server's clock, or is refused like the first half.
 func (f *fake) noteExpiry(conn int, command []string, first string) {
-	if f.set == nil {
-		f.set = make(map[int]string)
-	}
 	span, _ := strconv.Atoi(command[slices.Index(command, "px")+1])
 	f.set[conn] = fmt.Sprintf(":%d\r\n", span+1)
 	if first == mute || strings.HasPrefix(first, "-") {
@@ -191,9 +188,6 @@ func (f *fake) noteExpiry(conn int, command []string, first string) {
 // splitFound returns the answer of a claim as that of its SET in a batch, and keeps the
 // record for GETRANGE.
 func (f *fake) splitFound(conn int, out string) string {
-	if f.found == nil {
-		f.found = make(map[int]string)
-	}
 	f.found[conn] = ""
 	switch {
 	case out == claimed:

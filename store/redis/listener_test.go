@@ -131,11 +131,7 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 	}
 	stopAgain()
 	want := "ssubscribe " + channel + ", sunsubscribe " + channel
-	for deadline := time.Now().Add(time.Minute); seen() != want; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
-		if time.Now().After(deadline) {
-			t.Fatalf("sent %q, want %q", seen(), want)
-		}
-	}
+	eventually(t, "sent "+want, func() bool { return seen() == want })
 	last, _, err := s.watch(t.Context(), client, "a")
 	if err != nil {
 		t.Fatal(err)

@@ -34,10 +34,10 @@ func newBatching(t *testing.T, f *fake, c Config) *Store {
 
 // pipelines is a hook of a client that notes how many calls each pipeline has.
 type pipelines struct {
-	before func(calls int) // may be nil
-	reads  bool            // the arguments, as instrumentation does
-	mu     sync.Mutex
-	calls  []int
+	before, after func(calls int) // may be nil
+	reads         bool            // the arguments, as instrumentation does
+	mu            sync.Mutex
+	calls         []int
 }
 
 func (*pipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
@@ -60,7 +60,11 @@ func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 		if p.before != nil {
 			p.before(calls)
 		}
-		return next(ctx, commands)
+		err := next(ctx, commands)
+		if p.after != nil {
+			p.after(calls)
+		}
+		return err
 	}
 }
 

@@ -136,18 +136,3 @@ func TestACallThatWasNotSentIsUnavailable(t *testing.T) {
 		t.Errorf("claim without a server: %v, want ErrUnavailable", err)
 	}
 }
-
-func TestAContextThatEndsOnTheWayIsUnknown(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return mute })
-	s := newStore(t, f, Config{})
-	var err error
-	for within := 50 * time.Millisecond; f.seen() == ""; within *= 2 { // until it was sent in time
-		ctx, cancel := context.WithTimeout(t.Context(), within)
-		err = s.Release(ctx, store.ID{}, store.Owner{1})
-		cancel()
-	}
-	if !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("release: %v, want ErrUnknown", err)
-	}
-}
