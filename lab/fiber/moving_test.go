@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,36 +67,55 @@ func TestFromFibersOwnMiddleware(t *testing.T) {
 	theirs := func() fiber.Handler {
 		return idempotency.New(idempotency.Config{Storage: shared{client, prefix + "fiber:", t}})
 	}
-	old, during, after := release(theirs()), release(ours, theirs()), release(ours)
+	unrecorded := func(c *fiber.Ctx) error {
+		err := c.Next()
+		if idempotency.IsFromCache(c) {
+			protocol.Release(c.UserContext())
+		}
+		return err
+	}
+	old, during, after := release(theirs()), release(ours, unrecorded, theirs()), release(ours)
+	post := func(app *fiber.App, key, body string) (int, string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader(body))
+		r.Header.Set("X-Idempotency-Key", key)
+		resp, err := app.Test(r, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(answer)
+	}
 	for key, releases := range map[string][]*fiber.App{
 		"10000000-0000-4000-8000-000000000001": {old, during, during},          // a retry after the deploy, and one after that
 		"10000000-0000-4000-8000-000000000002": {during, old, during},          // side by side
 		"10000000-0000-4000-8000-000000000003": {during, during, old},          // rolled back
-		"10000000-0000-4000-8000-000000000004": {old, during, after},           // the last step
+		"10000000-0000-4000-8000-000000000004": {during, during, after},        // the last step
 		"10000000-0000-4000-8000-000000000005": {during, after, after, during}, // and back from it
 	} {
 		before, first := orders.Load(), ""
 		for i, app := range releases {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", http.NoBody)
-			r.Header.Set("X-Idempotency-Key", key)
-			resp, err := app.Test(r, -1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, err := io.ReadAll(resp.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
+			status, answer := post(app, key, "")
 			if i == 0 {
-				first = string(body)
+				first = answer
 			}
-			if resp.StatusCode != http.StatusCreated || string(body) != first {
-				t.Errorf("%s: release %d answered %d %q, want %q", key, i, resp.StatusCode, body, first)
+			if status != http.StatusCreated || answer != first {
+				t.Errorf("%s: release %d answered %d %q, want %q", key, i, status, answer, first)
 			}
 		}
 		if n := orders.Load() - before; n != 1 {
 			t.Errorf("%s: %d orders, want 1", key, n)
 		}
+	}
+	key := "10000000-0000-4000-8000-000000000006"
+	_, first := post(old, key, "a book")
+	if _, answer := post(during, key, "a pen"); answer != first {
+		t.Errorf("another body at both layers: %q, want the old answer %q", answer, first)
+	}
+	if _, answer := post(after, key, "a pen"); answer == first {
+		t.Errorf("the old answer %q was recorded for another body", first)
 	}
 }
