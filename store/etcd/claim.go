@@ -22,7 +22,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (answer store.C
 		return store.ClaimResult{}, err
 	}
 	was := new(found) // an ID is assumed to be new until the server says otherwise
-	if s.recent.ReplaysCommon() {
+	if s.recent.Common() {
 		was = nil
 	}
 	err = s.update(ctx, r.ID, was, func(now *found) (done bool, err error) {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/prefix"
-	shared "github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/internal/replays"
 )
 
 // The first letters of the keys, behind the prefix.
@@ -37,8 +37,8 @@ type Store struct {
 	config Config
 	leases leases
 	mine   attempts
-	recent shared.ReplayRatio // counts each claim that needs no write as a replay
-	woken  atomic.Int64       // when the client was woken last, in milliseconds since 1970
+	recent replays.Ratio // counts each claim that needs no write as a replay
+	woken  atomic.Int64  // when the client was woken last, in milliseconds since 1970
 }
 
 var (

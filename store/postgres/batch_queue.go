@@ -139,7 +139,7 @@ func (t *table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 // separate statement.
 func (t *table) sendBatch(ctx context.Context, b *callBatch) error {
 	return t.Use(ctx, "batch", func(ctx context.Context, c *connection) error {
-		err := c.send(ctx, func() []wire.Call { return b.statements(&t.statements, t.Recent.ReplaysCommon()) })
+		err := c.send(ctx, func() []wire.Call { return b.statements(&t.statements, t.Recent.Common()) })
 		var serverErr *pgconn.PgError
 		if errors.As(err, &serverErr) && wire.Undone(serverErr) && serverErr.Code != wire.CodeReadOnly { // one of them may have caused it
 			return errAlone

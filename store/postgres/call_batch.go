@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/store/internal/batching"
-	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -145,7 +144,7 @@ func (b *callBatch) readClaim(row *wire.Row) {
 	if there && b.claims.ends[at] == nil {
 		return // created by this batch, and then seen
 	}
-	var found record.Seen
+	var found sqlstore.Seen
 	found.Version, found.State = row.Smallint(), row.Smallint()
 	found.Owner, found.Fingerprint = row.Bytes(), row.Bytes()
 	found.Attempt, found.Fence = row.Integer(), row.Bigint()
@@ -166,12 +165,10 @@ func (b *callBatch) readClaim(row *wire.Row) {
 		return // too large for a batch
 	}
 	found.Found = true
-	d := found.Decide(&v.claim)
-	if d.Rewrites() {
-		return
+	if result, writes, err := found.Decide(storeName, &v.claim); !writes {
+		result.Payload = bytes.Clone(result.Payload)
+		v.result, b.claims.ends[at] = result, err
 	}
-	d.Payload = bytes.Clone(d.Payload)
-	v.result, b.claims.ends[at] = d.Result(storeName)
 }
 
 // readCompleted reads a row of completes.sql.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -33,7 +32,7 @@ func (t own) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest
 }
 
 // Look implements [sqlstore.Own].
-func (t own) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found record.Seen, err error) {
+func (t own) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found sqlstore.Seen, err error) {
 	read := func(row *wire.Row) { readSeen(row, &found) }
 	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.statements.claimLook.Call(read, id[:])} })
 	return found, err
@@ -48,8 +47,8 @@ func (t own) Complete(ctx context.Context, on sqlstore.Conn, r *store.CompleteRe
 }
 
 // readSeen reads a row of claim_look.sql.
-func readSeen(row *wire.Row, found *record.Seen) {
-	*found = record.Seen{Found: true, At: row.Bigint()}
+func readSeen(row *wire.Row, found *sqlstore.Seen) {
+	*found = sqlstore.Seen{Found: true, At: row.Bigint()}
 	found.Clock = found.At
 	found.Version, found.State = row.Smallint(), row.Smallint()
 	found.Owner, found.Fingerprint = bytes.Clone(row.Bytes()), bytes.Clone(row.Bytes())

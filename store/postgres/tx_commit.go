@@ -9,7 +9,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
-	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -106,9 +105,9 @@ func (t *session) Find(ctx context.Context) error {
 		return lazytx.Undecided(storeName, err.Error())
 	case sent.Tag.String() != "COMMIT":
 		return lazytx.Undecided(storeName, "the transaction that looked for the record was rolled back")
-	case state == record.Completed:
+	case state == sqlstore.Completed:
 		return nil
-	case state == record.Running:
+	case state == sqlstore.Running:
 		return lazytx.NotApplied(storeName, "the connection was lost, and the server rolled back")
 	}
 	return lazytx.Undecided(storeName, "the record is not this owner's any more")

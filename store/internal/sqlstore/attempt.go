@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/record"
 )
 
 // Renew extends the leases of a batch. An invalid entry refuses the whole batch.
@@ -60,7 +59,7 @@ func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (stor
 	switch {
 	case err != nil:
 		return 0, err
-	case locked && found.State == record.Running && bytes.Equal(found.Owner, r.Owner[:]):
+	case locked && found.State == Running && bytes.Equal(found.Owner, r.Owner[:]):
 		return store.RenewBusy, nil
 	}
 	status := found.renewal(r)
@@ -75,7 +74,7 @@ func (r *row) renewal(by *store.RenewRequest) store.RenewStatus {
 	switch {
 	case !r.seen() || !r.Readable() || !bytes.Equal(r.Owner, by.Owner[:]):
 		return store.RenewLost
-	case r.State == record.Completed:
+	case r.State == Completed:
 		return store.RenewCompleted
 	}
 	return store.Renewed
@@ -101,7 +100,7 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 			return err
 		case found == nil || !bytes.Equal(found.Owner, request.Owner[:]):
 			return Lost(t.Dialect.Name, "complete")
-		case found.State == record.Completed: // by an earlier call, whose payload stays
+		case found.State == Completed: // by an earlier call, whose payload stays
 			return t.change(ctx, on, found, t.statements.touch)
 		}
 		return t.complete(ctx, on, found, endingOf(&request))
@@ -164,7 +163,7 @@ func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) er
 func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	return t.Write(ctx, "release", func(ctx context.Context, on Conn) error {
 		found, err := t.lookBehind(ctx, on, id, owner)
-		if found, err = t.judge("release", found, err); err != nil || found == nil || found.State != record.Running || !bytes.Equal(found.Owner, owner[:]) {
+		if found, err = t.judge("release", found, err); err != nil || found == nil || found.State != Running || !bytes.Equal(found.Owner, owner[:]) {
 			return err
 		}
 		return t.forget(ctx, on, found)
@@ -180,9 +179,9 @@ func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 		switch {
 		case err != nil:
 			return err
-		case found == nil || found.State != record.Running:
+		case found == nil || found.State != Running:
 			return Lost(t.Dialect.Name, "unknown")
-		case bytes.Equal(found.Owner, record.EndedOwner(request.Owner)): // by an earlier call, whose reason stays
+		case bytes.Equal(found.Owner, endedOwner(request.Owner)): // by an earlier call, whose reason stays
 			return t.change(ctx, on, found, t.statements.touch)
 		case !bytes.Equal(found.Owner, request.Owner[:]):
 			return Lost(t.Dialect.Name, "unknown")
@@ -194,5 +193,5 @@ func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 // unknown marks the record that was found. Its lease ends before every clock: a claim may
 // have read its own before this attempt began, and the record after its end.
 func (t *Table) unknown(ctx context.Context, on Conn, found *row, r *store.UnknownRequest) error {
-	return t.change(ctx, on, found, t.statements.unknown, record.EndedOwner(r.Owner), r.Reason, 0, found.Clock, found.Clock)
+	return t.change(ctx, on, found, t.statements.unknown, endedOwner(r.Owner), r.Reason, 0, found.Clock, found.Clock)
 }

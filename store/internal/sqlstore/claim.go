@@ -2,10 +2,8 @@ package sqlstore
 
 import (
 	"context"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/record"
 )
 
 // Own are the statements of most requests that a database has in its own way.
@@ -15,7 +13,7 @@ type Own interface {
 	Insert(ctx context.Context, on Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error)
 
 	// Look reads the record of a claim as far as its decision needs it.
-	Look(ctx context.Context, on Conn, id store.ID) (record.Seen, error)
+	Look(ctx context.Context, on Conn, id store.ID) (Seen, error)
 
 	// Complete completes a record of its owner that is in progress, and reports whether it
 	// did.
@@ -32,11 +30,8 @@ func (t *Table) Answer(ctx context.Context, r *store.ClaimRequest) (result store
 	if err != nil {
 		return result, false, err
 	}
-	d := found.Decide(r)
-	if answered = !d.Rewrites(); answered {
-		result, err = d.Result(t.Dialect.Name)
-	}
-	return result, answered, err
+	result, writes, err := found.Decide(t.Dialect.Name, r)
+	return result, !writes, err
 }
 
 // Confirmed says that a commit was confirmed: see [Table.Answer].
@@ -52,15 +47,15 @@ func (t *Table) Confirmed() {
 func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	var (
 		result store.ClaimResult
-		first  = !t.Recent.ReplaysCommon()
+		first  = !t.Recent.Common()
 	)
 	if t.Dialect.Embedded {
 		found, err := t.lookAlone(ctx, "claim", r.ID)
 		if err != nil {
 			return store.ClaimResult{}, err
 		}
-		if d := found.Decide(r); !d.Rewrites() {
-			return d.Result(t.Dialect.Name)
+		if answer, writes, err := found.Decide(t.Dialect.Name, r); !writes {
+			return answer, err
 		}
 		request := *r // the caller may return before it is executed
 		r, first = &request, !found.Found
@@ -83,14 +78,12 @@ func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest, fir
 			return result, err
 		}
 	}
-	found, d, err := t.decide(ctx, on, r)
+	found, result, writes, err := t.decide(ctx, on, r)
 	switch {
-	case err != nil:
-		return store.ClaimResult{}, err
-	case !d.Rewrites():
-		return d.Result(t.Dialect.Name)
+	case err != nil || !writes:
+		return result, err
 	case found.Found:
-		return t.put(ctx, on, r, found, &d)
+		return result, t.put(ctx, on, r, found, &result)
 	}
 	result, done, err := t.insert(ctx, on, r, t.statements.insert)
 	if !done && err == nil {
@@ -99,19 +92,21 @@ func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest, fir
 	return result, err
 }
 
-// decide returns the decision about r, and the row that it was made by.
-func (t *Table) decide(ctx context.Context, on Conn, r *store.ClaimRequest) (found *row, d record.Decision, err error) {
+// decide returns the answer to r, and the row that it was made by: see [Seen.Decide].
+func (t *Table) decide(ctx context.Context, on Conn, r *store.ClaimRequest) (found *row, result store.ClaimResult, writes bool, err error) {
 	if t.Own != nil {
 		found = &row{}
-		found.Seen, err = t.Own.Look(ctx, on, r.ID)
-		if d = found.Decide(r); err != nil || !found.Found || !d.Rewrites() {
-			return found, d, err
+		if found.Seen, err = t.Own.Look(ctx, on, r.ID); err != nil {
+			return nil, result, false, err
+		}
+		if result, writes, err = found.Decide(t.Dialect.Name, r); !found.Found || !writes {
+			return found, result, writes, err
 		}
 	}
 	if found, err = t.look(ctx, on, r.ID); err == nil {
-		d = found.Decide(r)
+		result, writes, err = found.Decide(t.Dialect.Name, r)
 	}
-	return found, d, err
+	return found, result, writes, err
 }
 
 // insert inserts the record of r if there is no row, and reports whether it did.
@@ -135,30 +130,17 @@ func (t *Table) insert(ctx context.Context, on Conn, r *store.ClaimRequest, stat
 	return Granted(1, fence, r.Lease), true, nil
 }
 
-// Granted is the answer to a claim that wrote the record, of whose lease so much is left.
-func Granted(attempt int, fence int64, left time.Duration) store.ClaimResult {
-	return store.ClaimResult{
-		Outcome: store.Claimed, Attempt: attempt, Fence: uint64(fence), //nolint:gosec // fences are positive
-		Remaining: left.Truncate(time.Microsecond),
-	}
-}
-
-// put writes the decision d about the record that was found.
-func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *row, d *record.Decision) (store.ClaimResult, error) {
+// put writes the granted claim over the record that was found.
+func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *row, granted *store.ClaimResult) error {
 	now := found.Clock
-	claimed := now
-	if !d.Claimable() {
+	claimed, fence := now, int64(granted.Fence) //nolint:gosec // as the database has it
+	if fence == found.Fence {
 		claimed = found.claimedAt // the same attempt, again
 	}
 	valid := now + r.Remembered().Microseconds()
-	values := []any{
-		d.Attempt, d.Fence, r.Owner[:], r.Fingerprint[:], claimed, now + r.Lease.Microseconds(), valid, valid,
-		integer(r.AtMostOnce), r.Label, r.Description, r.Retention.Microseconds(), r.Horizon.Microseconds(),
-	}
-	if err := t.change(ctx, on, found, t.statements.claim, values...); err != nil {
-		return store.ClaimResult{}, err
-	}
-	return Granted(d.Attempt, d.Fence, r.Lease), nil
+	return t.change(ctx, on, found, t.statements.claim,
+		granted.Attempt, fence, r.Owner[:], r.Fingerprint[:], claimed, now+r.Lease.Microseconds(), valid, valid,
+		integer(r.AtMostOnce), r.Label, r.Description, r.Retention.Microseconds(), r.Horizon.Microseconds())
 }
 
 // integer returns a condition as a number, which every database has.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
-	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
@@ -169,7 +168,7 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 
 // runs reports whether the record is in progress and the owner's.
 func (r *row) runs(owner store.Owner) bool {
-	return r.Found && r.Readable() && r.State == record.Running && bytes.Equal(r.Owner, owner[:])
+	return r.Found && r.Readable() && r.State == Running && bytes.Equal(r.Owner, owner[:])
 }
 
 // Rollback implements [lazytx.Session]. It writes a renewal that was answered while the

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/record"
 )
 
 // columns are the columns that decisions need, and details those that only operators
@@ -30,7 +29,7 @@ const (
 // row is a row of the table as a statement found it, or as it is to be written. Instants
 // and durations are in microseconds.
 type row struct {
-	record.Seen
+	Seen
 
 	id                         store.ID
 	claimedAt, replayUntil     int64
@@ -79,7 +78,7 @@ func (r *row) scan(from interface{ Scan(...any) error }, detailed bool, at int64
 	r.Owner, r.Fingerprint = c.blob(), c.blob()
 	r.claimedAt, r.LeaseUntil, r.replayUntil, r.ValidUntil = c.integer(), c.integer(), c.integer(), c.integer()
 	r.AtMostOnce = c.integer() != 0
-	if gone := c.integer() != 0; gone || r.State == record.Completed && r.replayUntil <= r.At {
+	if gone := c.integer() != 0; gone || r.State == Completed && r.replayUntil <= r.At {
 		c.next()
 	} else {
 		r.Payload = c.payload()
@@ -116,9 +115,6 @@ func (r *row) nextInstant() int64 {
 	return next
 }
 
-// live reports whether an attempt holds the record.
-func (r *row) live() bool { return r.State == record.Running && r.LeaseUntil > r.At }
-
 // seen reports whether the record counts: it has not expired, or its attempt is live.
 func (r *row) seen() bool { return r.Found && (r.ValidUntil > r.At || r.live()) }
 
@@ -131,7 +127,7 @@ func (r *row) view() store.Record {
 	v.Policy = store.Policy{Label: r.label, AtMostOnce: r.AtMostOnce, Retention: span(r.retention), Horizon: span(r.horizon)}
 	v.Fingerprint, v.Description = store.Fingerprint(r.Fingerprint), r.description
 	v.Attempt, v.Fence, v.ClaimedAt = r.Attempt, uint64(r.Fence), time.UnixMicro(r.claimedAt) //nolint:gosec // fences are positive
-	if r.State == record.Completed {
+	if r.State == Completed {
 		v.State, v.Resolved, v.Payload = store.StateCompleted, store.Owner(r.Owner).IsZero(), r.Payload
 		if r.Payload == nil {
 			v.State = store.StateExpired

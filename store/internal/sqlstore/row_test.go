@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/record"
 )
 
 // values are the columns of a row, with the clock in front.
@@ -74,7 +73,7 @@ func TestRowsOfDriversAreRead(t *testing.T) {
 
 func TestLeaseOutlivesTheValidityOfARow(t *testing.T) {
 	t.Parallel()
-	r := row{Seen: record.Seen{Found: true, State: record.Running, LeaseUntil: 20, ValidUntil: 10, At: 10}}
+	r := row{Seen: Seen{Found: true, State: Running, LeaseUntil: 20, ValidUntil: 10, At: 10}}
 	if !r.live() || !r.seen() {
 		t.Error("a live lease is not seen")
 	}

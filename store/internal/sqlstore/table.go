@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/internal/replays"
 	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/internal/upkeep"
 )
@@ -23,8 +23,8 @@ type Table struct {
 	Writer  Writer
 	Lend    Lend // for a migration
 	Options Options
-	Own     Own                // nil: none
-	Recent  record.ReplayRatio // the share of replays among claims
+	Own     Own           // nil: none
+	Recent  replays.Ratio // the share of replays among claims
 
 	statements  statements
 	turns       *slots.Slots // of writes for a connection; nil: they need none
@@ -120,7 +120,7 @@ func (t *Table) lookAlone(ctx context.Context, op string, id store.ID) (found *r
 }
 
 // look reads the record of id. The clock of this host is read before the row: see
-// [record.Seen].
+// [Seen].
 func (t *Table) look(ctx context.Context, on Conn, id store.ID) (*row, error) {
 	return t.query(ctx, on, t.statements.look, id, false)
 }
@@ -199,7 +199,7 @@ func (t *Table) judge(op string, found *row, err error) (*row, error) {
 	case err != nil:
 		return nil, err
 	case found.Found && !found.Readable():
-		return nil, record.Corrupt(t.Dialect.Name, op)
+		return nil, corrupt(t.Dialect.Name, op)
 	case !found.seen():
 		return nil, nil
 	}

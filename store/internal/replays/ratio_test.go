@@ -1,4 +1,4 @@
-package record
+package replays
 
 import "testing"
 
@@ -9,32 +9,32 @@ func TestReplaysAreCommonFromTwoInFive(t *testing.T) {
 		replays int // of ten claims
 		want    bool
 	}{{0, false}, {3, false}, {5, true}, {10, true}} {
-		var r ReplayRatio
+		var r Ratio
 		for range 100 {
 			for i := range 10 {
 				r.Count(i < test.replays)
 			}
 		}
-		if got := r.ReplaysCommon(); got != test.want {
+		if got := r.Common(); got != test.want {
 			t.Errorf("with %d replays in ten they are common: %t", test.replays, got)
 		}
 		if share := r.share.Load(); share > recentWhole {
 			t.Errorf("a share of %d in %d", share, recentWhole)
 		}
 	}
-	var r ReplayRatio
+	var r Ratio
 	for range 200 {
 		r.Count(true)
 	}
 	few := 0
-	for ; r.ReplaysCommon(); few++ {
+	for ; r.Common(); few++ {
 		r.Count(false)
 	}
 	if few < 40 || few > 80 { // 64 · ln 2.5 is 59
 		t.Errorf("after %d claims without a replay they are not common any more", few)
 	}
 	r.share.Store(recentCommon)
-	if r.ReplaysCommon() {
+	if r.Common() {
 		t.Error("two in five are common already")
 	}
 }

@@ -1,14 +1,15 @@
-package record
+// Package replays estimates how common replays are.
+package replays
 
 import "sync/atomic"
 
-// ReplayRatio estimates which share of the latest claims were replays. A store that looks
+// Ratio estimates which share of the latest claims were replays. A store that looks
 // for a completed record before it claims saves most of the work of a replay and adds a
 // round trip to every other claim, so it pays only while replays are common.
 //
 // It is safe for concurrent use. Of two counts at the same moment one may be lost, which
 // an estimate can bear.
-type ReplayRatio struct{ share atomic.Uint32 } // in parts of recentWhole
+type Ratio struct{ share atomic.Uint32 } // in parts of recentWhole
 
 const (
 	recentWhole  = 1 << 20
@@ -17,7 +18,7 @@ const (
 )
 
 // Count adds one claim.
-func (r *ReplayRatio) Count(replay bool) {
+func (r *Ratio) Count(replay bool) {
 	share := r.share.Load()
 	if replay {
 		share += (recentWhole - share) / recentWeight
@@ -27,5 +28,5 @@ func (r *ReplayRatio) Count(replay bool) {
 	r.share.Store(share)
 }
 
-// ReplaysCommon reports whether more than about 40 % of the latest claims were replays.
-func (r *ReplayRatio) ReplaysCommon() bool { return r.share.Load() > recentCommon }
+// Common reports whether more than about 40 % of the latest claims were replays.
+func (r *Ratio) Common() bool { return r.share.Load() > recentCommon }
