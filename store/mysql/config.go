@@ -31,9 +31,3 @@ type Config struct {
 	// of Open; nil means [slog.Default].
 	Logger *slog.Logger
 }
-
-// options returns c with its defaults filled in, or an ErrInvalid that names the first
-// invalid field.
-func (c Config) options() (sqlstore.Options, error) {
-	return sqlstore.Fill(dialect.Name, sqlstore.Options{Table: c.Table, TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
-}

@@ -36,23 +36,26 @@ var dialect = sqlstore.Dialect{
 	Tables: "SELECT IF(table_schema = DATABASE(), table_name, CONCAT(table_schema, '.', table_name)), " +
 		"CONCAT('`', REPLACE(table_schema, '`', '``'), '`.`', REPLACE(table_name, '`', '``'), '`') FROM information_schema.columns " +
 		"WHERE column_name IN " + sqlstore.TableColumns + " GROUP BY table_schema, table_name HAVING COUNT(*) = " + sqlstore.TableColumnsCount + " ORDER BY 1 LIMIT 10",
-	Quote:     func(name string) string { return "`" + name + "`" },
-	Steps:     steps,
-	Versions:  "CREATE TABLE IF NOT EXISTS {migrations} (version INT NOT NULL PRIMARY KEY, applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE = InnoDB",
-	Alone:     alone,
-	Missing:   is(1146),
-	Done:      is(1060, 1061, 1091), // the column or index exists, or is gone
-	DeleteDue: anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " STRAIGHT_JOIN {records} AS r ON r.id = due.id",
-	UpdateDue: anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " STRAIGHT_JOIN {records} AS r ON r.id = due.id SET {set}",
-	DueBytes:  dueBytes,
-	Hasty:     "/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ",
-	Told:      "LAST_INSERT_ID",
-	Taken:     is(1062, 1205, 1048), // 1048: the fence is NULL, and the look says why
-	Classify:  classify,
-	Retires:   retires,
-	ReadOnly:  refused,
-	Lost:      lost,
-	Fits:      fits,
+	Quote:      func(name string) string { return "`" + name + "`" },
+	Steps:      steps,
+	Versions:   "CREATE TABLE IF NOT EXISTS {migrations} (version INT NOT NULL PRIMARY KEY, applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE = InnoDB",
+	Alone:      alone,
+	Missing:    is(1146),
+	Done:       is(1060, 1061, 1091), // the column or index exists, or is gone
+	DeleteDue:  anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " STRAIGHT_JOIN {records} AS r ON r.id = due.id",
+	UpdateDue:  anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " STRAIGHT_JOIN {records} AS r ON r.id = due.id SET {set}",
+	DueBytes:   dueBytes,
+	Hasty:      "/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ",
+	Told:       "LAST_INSERT_ID",
+	Taken:      is(1062, 1205, 1048), // 1048: the fence is NULL, and the look says why
+	Settings:   settings,
+	Judge:      judge,
+	JudgeTable: judgeTable,
+	Classify:   classify,
+	Retires:    retires,
+	ReadOnly:   refused,
+	Lost:       lost,
+	Fits:       fits,
 }
 
 // guard is the condition of sessions whose statements commit at once, and see only what

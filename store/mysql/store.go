@@ -1,10 +1,9 @@
 package reprisemysql
 
 import (
+	"context"
 	"database/sql"
 
-	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
@@ -14,55 +13,15 @@ import (
 //
 // Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a
 // [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Meter].
-type Store struct {
-	*shared
-
-	table *sqlstore.Table
-}
-
-// shared has the methods of a store that need no text of their own.
-type shared = sqlstore.Store
-
-var (
-	_ store.Store      = (*Store)(nil)
-	_ store.Transactor = (*Store)(nil)
-	_ store.Checker    = (*Store)(nil)
-	_ store.Surveyor   = (*Store)(nil)
-	_ store.Inspector  = (*Store)(nil)
-	_ store.Purger     = (*Store)(nil)
-	_ store.Maintainer = (*Store)(nil)
-	_ store.Meter      = (*Store)(nil)
-)
-
-// spare is how many connections of the pool transactions never take: claims, renewals and
-// replays always find one.
-const spare = 2
+type Store = sqlstore.Store
 
 // New returns the store over db, with any driver of MySQL. It does not contact the
 // database; [Open] does. The table must exist: see [Migrate]. The error wraps ErrInvalid.
-func New(db *sql.DB, c Config) (*Store, error) {
-	o, err := c.options()
-	if err != nil {
-		return nil, err
-	}
-	if db == nil {
-		return nil, sqlstore.Invalid(dialect.Name, "the *sql.DB is nil")
-	}
-	pool := sqlstore.NewPool(db, &dialect)
-	t := sqlstore.NewTable(pool, &dialect, o, sqlstore.NewDirect(pool, &dialect))
-	var turns *slots.Slots
-	conns := db.Stats().MaxOpenConnections
-	t.Spare(conns)
-	if conns > 0 {
-		turns = &slots.Slots{Limit: max(1, conns-spare)}
-	}
-	return &Store{sqlstore.NewStore(t, t.Transactions(turns)), t}, nil
-}
+func New(db *sql.DB, c Config) (*Store, error) { return dialect.New(db, sqlstore.Options(c)) }
 
-// Transacts implements [store.Transactor]: the pool needs two connections at least.
-func (s *Store) Transacts() error {
-	if s.table.DB.Stats().MaxOpenConnections == 1 {
-		return sqlstore.Invalid(dialect.Name, "the pool has one connection, which a handler's transaction would keep from every claim; call SetMaxOpenConns with 10 or more")
-	}
-	return nil
+// Open is [New], followed by [store.Checker] and a trial of every operation on a record
+// that it deletes again. The error is ErrMisconfigured for a server on which a guarantee
+// does not hold. Warnings go to [Config.Logger].
+func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
+	return dialect.Open(ctx, db, sqlstore.Options(c))
 }

@@ -60,14 +60,11 @@ func (c *queuedCall) id() *store.ID {
 // again, alone in a statement.
 var errAlone = fmt.Errorf("%w: the call needs a statement of its own", store.ErrBusy)
 
-// newQueue returns the queue of t, or nil where calls are not combined.
+// newQueue returns the queue of t.
 func newQueue(t *table) *batching.Queue[queuedCall] {
-	if t.options.noCombining {
-		return nil
-	}
 	t.maxUncombined = fewCalls
 	lanes := mostLanes
-	if limit := t.db.Use().Limit; limit > 0 {
+	if _, limit := t.db.Use(); limit > 0 {
 		t.maxUncombined = max(1, min(t.maxUncombined, int64(limit/2)))
 		lanes = max(1, min(lanes, limit/2))
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -17,7 +16,11 @@ import (
 // newTestTable returns the table of the defaults over db.
 func newTestTable(t *testing.T, db *sql.DB, logger *slog.Logger) *table {
 	t.Helper()
-	return newTable(wire.Database{SQL: db}, options{schema: "public", Options: sqlstore.Options{Table: "reprise_records", Logger: logger}})
+	st, err := newTable(wire.Database{SQL: db}, Config{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
 }
 
 // TestQueueFollowsThePool: those beyond the eighth, and beyond half of a small pool, of
@@ -25,22 +28,25 @@ func newTestTable(t *testing.T, db *sql.DB, logger *slog.Logger) *table {
 func TestQueueFollowsThePool(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		options options
-		conns   int // 0: no limit
-		want    int64
+		config Config
+		conns  int // 0: no limit
+		want   int64
 	}{
-		{options{}, 0, 8},
-		{options{}, 1, 1},
-		{options{}, 4, 2},
-		{options{}, 16, 8},
-		{options{}, 100, 8},
-		{options{noCombining: true}, 100, 0},
+		{Config{}, 0, 8},
+		{Config{}, 1, 1},
+		{Config{}, 4, 2},
+		{Config{}, 16, 8},
+		{Config{}, 100, 8},
+		{Config{NoCombining: true}, 100, 0},
 	} {
 		db := sql.OpenDB(&pgtest.Refusing{})
 		db.SetMaxOpenConns(test.conns)
-		st := newTable(wire.Database{SQL: db}, test.options)
+		st, err := newTable(wire.Database{SQL: db}, test.config)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if combined := st.queue != nil; combined != (test.want > 0) || st.maxUncombined != test.want {
-			t.Errorf("%+v over %d connections: combined %t, beyond %d", test.options, test.conns, combined, st.maxUncombined)
+			t.Errorf("%+v over %d connections: combined %t, beyond %d", test.config, test.conns, combined, st.maxUncombined)
 		}
 		_ = db.Close()
 	}

@@ -24,52 +24,50 @@ func codesOf(list []store.Finding) (codes []string) {
 // costs something is a warning, and good settings are none.
 func TestCheckFindsEachSetting(t *testing.T) {
 	t.Parallel()
-	good := settings{
-		version: oldestServer, synchronousCommit: "on", fsync: "on", fullPages: "on", readOnly: "off", isolation: "read committed",
-		vacuums: true, needed: time.Minute,
-	}
-	for name, test := range map[string]struct {
-		change func(*settings)
-		want   string
-	}{
-		"good":                                   {func(*settings) {}, ""},
-		"an old server":                          {func(s *settings) { s.version = oldestServer - 1 }, "server-version"},
-		"a standby":                              {func(s *settings) { s.recovery = true }, "in-recovery!"},
-		"read-only":                              {func(s *settings) { s.readOnly = "on" }, "read-only!"},
-		"commits that are not flushed":           {func(s *settings) { s.synchronousCommit = "off" }, "synchronous-commit!"},
-		"local commits without standbys":         {func(s *settings) { s.synchronousCommit = "local" }, ""},
-		"local commits beside standbys":          {func(s *settings) { s.synchronousCommit, s.standbys, s.observed = "local", "*", true }, "synchronous-commit"},
-		"confirmed commits":                      {func(s *settings) { s.standbys, s.observed = "*", true }, ""},
-		"confirmed commits, unobserved":          {func(s *settings) { s.standbys = "*" }, "notices"},
-		"observed without standbys":              {func(s *settings) { s.observed = true }, ""},
-		"no fsync":                               {func(s *settings) { s.fsync = "off" }, "fsync!"},
-		"no full pages":                          {func(s *settings) { s.fullPages = "off" }, "full-page-writes!"},
-		"a stricter isolation":                   {func(s *settings) { s.isolation = "serializable" }, "isolation"},
-		"a pooler":                               {func(s *settings) { s.pooled = true }, ""},
-		"statements that end early":              {func(s *settings) { s.statement = time.Minute - 1 }, "statement-timeout"},
-		"statements that last as long as needed": {func(s *settings) { s.statement, s.idle, s.transaction = time.Minute, time.Minute, time.Minute }, ""},
-		"handlers that may not pause":            {func(s *settings) { s.idle = time.Second }, "idle-timeout"},
-		"transactions that end early":            {func(s *settings) { s.transaction = time.Second }, "transaction-timeout"},
-		"no autovacuum":                          {func(s *settings) { s.vacuums = false }, "autovacuum"},
-		"statements that the session remembers":  {func(s *settings) { s.caches = true }, ""},
-		"both":                                   {func(s *settings) { s.pooled, s.caches = true, true }, "statement-cache"},
+	for name, test := range map[string]struct{ settings, want string }{
+		"good":                                   {"", ""},
+		"an old server":                          {"server_version_num=149999", "server-version"},
+		"a standby":                              {"recovery=on", "in-recovery!"},
+		"read-only":                              {"default_transaction_read_only=on", "read-only!"},
+		"commits that are not flushed":           {"synchronous_commit=off", "synchronous-commit!"},
+		"local commits without standbys":         {"synchronous_commit=local", ""},
+		"local commits beside standbys":          {"synchronous_commit=local synchronous_standby_names=* notices=on", "synchronous-commit"},
+		"confirmed commits":                      {"synchronous_standby_names=* notices=on", ""},
+		"confirmed commits, unobserved":          {"synchronous_standby_names=*", "notices"},
+		"observed without standbys":              {"notices=on", ""},
+		"no fsync":                               {"fsync=off", "fsync!"},
+		"no full pages":                          {"full_page_writes=off", "full-page-writes!"},
+		"a stricter isolation":                   {"default_transaction_isolation=serializable", "isolation"},
+		"a pooler":                               {"pooler=on", ""},
+		"statements that end early":              {"statement_timeout=59999", "statement-timeout"},
+		"statements that last as long as needed": {"statement_timeout=60000 idle_in_transaction_session_timeout=60000 transaction_timeout=60000", ""},
+		"handlers that may not pause":            {"idle_in_transaction_session_timeout=1000", "idle-timeout"},
+		"transactions that end early":            {"transaction_timeout=1000", "transaction-timeout"},
+		"no autovacuum":                          {"autovacuum=off", "autovacuum"},
+		"no counts for it":                       {"track_counts=off", "autovacuum"},
+		"statements that the session remembers":  {"statement_cache=on", ""},
+		"both":                                   {"pooler=on statement_cache=on", "statement-cache"},
 	} {
-		s := good
-		test.change(&s)
-		for _, f := range s.findings() {
+		is := map[string]string{"server_version_num": "150000", "default_transaction_isolation": "read committed", "statement_timeout": "0"}
+		for _, setting := range strings.Fields(test.settings) {
+			name, value, _ := strings.Cut(setting, "=")
+			is[name] = value
+		}
+		got := findings(is, time.Minute)
+		for _, f := range got {
 			if !slices.Contains(findingCodes, f.Code) {
 				t.Errorf("%s: findingCodes lacks %s", name, f.Code)
 			}
 		}
-		if got := strings.Join(codesOf(s.findings()), " "); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
+		if codes := strings.Join(codesOf(got), " "); codes != test.want {
+			t.Errorf("%s: %q, want %q", name, codes, test.want)
 		}
 	}
 }
 
 func TestCheckFindsEachFaultOfTheTable(t *testing.T) {
 	t.Parallel()
-	lacking := tableState{unlogged: true, unvacuumed: true, others: "PUBLIC", overdue: 1, missing: []string{"SELECT on x", "DELETE on x"}}
+	lacking := tableState{unlogged: true, unvacuumed: true, others: "PUBLIC", overdue: 1, missing: "SELECT on x, DELETE on x"}
 	got := lacking.findings()
 	for _, f := range got {
 		if !slices.Contains(findingCodes, f.Code) {

@@ -1,7 +1,6 @@
 package reprisepg
 
 import (
-	"cmp"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -57,31 +56,19 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// options is a Config with its defaults filled in.
-type options struct {
-	sqlstore.Options
-
-	schema      string
-	noCombining bool
-	accept      []string
-}
-
 // identifier of a schema: see that of a table.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// options returns c with its defaults filled in, or an ErrInvalid that names the first
-// invalid field.
-func (c Config) options() (options, error) {
-	o := options{schema: cmp.Or(c.Schema, DefaultSchema), noCombining: c.NoCombining, accept: c.Accept}
-	if !identifier.MatchString(o.schema) {
-		return o, invalid("Config.Schema %q: want at most 63 bytes: a letter or underscore, then letters, digits and _", o.schema)
+// options returns the part of c that all databases have, with its defaults filled in, or
+// an ErrInvalid that names the first invalid field.
+func (c Config) options() (sqlstore.Options, error) {
+	if c.Schema != "" && !identifier.MatchString(c.Schema) {
+		return sqlstore.Options{}, invalid("Config.Schema %q: want at most 63 bytes: a letter or underscore, then letters, digits and _", c.Schema)
 	}
 	for _, code := range c.Accept {
 		if !slices.Contains(findingCodes, code) {
-			return o, invalid("Config.Accept %q is not the code of a finding; want one of %s", code, strings.Join(findingCodes, ", "))
+			return sqlstore.Options{}, invalid("Config.Accept %q is not the code of a finding; want one of %s", code, strings.Join(findingCodes, ", "))
 		}
 	}
-	var err error
-	o.Options, err = sqlstore.Fill(storeName, sqlstore.Options{Table: c.Table, TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
-	return o, err
+	return sqlstore.Fill(storeName, sqlstore.Options{Table: c.Table, TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
 }

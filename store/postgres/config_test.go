@@ -1,6 +1,7 @@
 package reprisepg
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ func TestConfigDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != time.Minute || c.PurgeEvery != time.Minute || c.Logger == nil {
+	if c.Table != DefaultTable || c.TxTimeout != time.Minute || c.PurgeEvery != time.Minute || c.Logger == nil {
 		t.Errorf("defaults: %+v", c)
 	}
 }
@@ -34,7 +35,7 @@ func TestConfigAtItsBounds(t *testing.T) {
 		if err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
-		names := newNames(o)
+		names := newNames(o.Table, cmp.Or(c.Schema, DefaultSchema))
 		for _, name := range append(names.functions, names.migrations) {
 			if parts := strings.Split(strings.ReplaceAll(name, `"`, ""), "."); len(parts[len(parts)-1]) > 63 {
 				t.Errorf("%s is longer than 63 bytes", name)

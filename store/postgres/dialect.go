@@ -48,6 +48,7 @@ func newDialect(n *names) *sqlstore.Dialect {
 		Calls:    "SELECT '" + strings.Join(n.signatures, "'::regprocedure, '") + "'::regprocedure",
 		Alone:    n.alone,
 		Missing:  func(err error) bool { return wire.HasCode(err, wire.CodeNoTable) },
+		Settings: settings,
 		Classify: classify,
 		Retires:  retires,
 		ReadOnly: func(err error) bool { return wire.HasCode(err, wire.CodeReadOnly) },

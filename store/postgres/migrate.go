@@ -1,6 +1,7 @@
 package reprisepg
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"strings"
@@ -23,8 +24,8 @@ func Migrations(c Config) ([]Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := newNames(o)
-	return newDialect(&n).Migrations(n.table), nil
+	n := newNames(o.Table, cmp.Or(c.Schema, DefaultSchema))
+	return newDialect(&n).MigrationsOf(n.table), nil
 }
 
 // Grants returns the GRANT statements for a role that runs the stores: the role can read
@@ -35,7 +36,7 @@ func Grants(c Config, role string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n, to := newNames(o), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
+	n, to := newNames(o.Table, cmp.Or(c.Schema, DefaultSchema)), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
 	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{n.schema}.Sanitize() + to +
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + n.records + to +
 		"GRANT EXECUTE ON FUNCTION " + strings.Join(n.functions, ", ") + to +
@@ -61,11 +62,11 @@ func MigrateSQL(ctx context.Context, db *sql.DB, c Config) error {
 }
 
 func migrate(ctx context.Context, db wire.Database, c Config) error {
-	s, err := newStore(db, c)
+	t, err := newTable(db, c)
 	if err != nil {
 		return err
 	}
-	return s.table.Migrate(ctx)
+	return t.Migrate(ctx)
 }
 
 // SchemaVersion returns the version of the schema of c: the Version of the last
@@ -80,9 +81,9 @@ func SchemaVersionSQL(ctx context.Context, db *sql.DB, c Config) (int, error) {
 }
 
 func version(ctx context.Context, db wire.Database, c Config) (int, error) {
-	s, err := newStore(db, c)
+	t, err := newTable(db, c)
 	if err != nil {
 		return 0, err
 	}
-	return s.table.Version(ctx)
+	return t.Version(ctx)
 }

@@ -23,10 +23,10 @@ var functions = []struct{ placeholder, suffix, parameters string }{
 	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], bigint[], bigint[]"},
 }
 
-// newNames returns the names of the table that o names.
-func newNames(o options) names {
-	quote := func(suffix string) string { return pgx.Identifier{o.schema, o.Table + suffix}.Sanitize() }
-	n := names{schema: o.schema, table: o.schema + "." + o.Table, records: quote(""), migrations: quote("_migrations")}
+// newNames returns the names of a table in a schema.
+func newNames(table, schema string) names {
+	quote := func(suffix string) string { return pgx.Identifier{schema, table + suffix}.Sanitize() }
+	n := names{schema: schema, table: schema + "." + table, records: quote(""), migrations: quote("_migrations")}
 	for _, f := range functions {
 		n.functions = append(n.functions, quote(f.suffix))
 		n.signatures = append(n.signatures, quote(f.suffix)+"("+f.parameters+")")

@@ -3,7 +3,6 @@ package reprisepg
 import (
 	"context"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
@@ -28,10 +27,4 @@ func (t *table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	}
 	t.purgeFrom.Store(last)
 	return purged, nil
-}
-
-// Usage says how many connections of the pool are in use.
-func (t *table) Usage() []store.Usage {
-	pool := t.db.Use()
-	return []store.Usage{{Name: "connections", Used: int64(pool.Used), Limit: int64(pool.Limit)}}
 }

@@ -12,14 +12,18 @@ import (
 
 // with calls f with a connection of the pool: see [sqlstore.Direct].
 func (t *table) with(ctx context.Context, op string, f func(on sqlstore.Conn) (broken bool)) error {
-	return t.db.With(ctx, op, func(conn *pgx.Conn) {
-		wire.Unconfirmed(conn) // forget the mark of earlier statements
-		if f(&connection{t, conn, op}) {
-			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-			defer cancel()
-			_ = conn.Close(closing)
-		}
-	})
+	held, err := t.db.Hold(ctx, op)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	wire.Unconfirmed(held.Conn) // forget the mark of earlier statements
+	if f(&connection{t, held.Conn, op}) {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_ = held.Conn.Close(closing)
+	}
+	return nil
 }
 
 // closeTimeout bounds the farewell to a server whose connection is of no use.

@@ -3,10 +3,10 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
+	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -24,25 +24,7 @@ import (
 //
 // Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a
 // [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Meter].
-type Store struct {
-	*shared
-
-	table *table
-}
-
-// shared has the methods of a store that need no text of their own.
-type shared = sqlstore.Store
-
-var (
-	_ store.Store      = (*Store)(nil)
-	_ store.Transactor = (*Store)(nil)
-	_ store.Checker    = (*Store)(nil)
-	_ store.Surveyor   = (*Store)(nil)
-	_ store.Inspector  = (*Store)(nil)
-	_ store.Purger     = (*Store)(nil)
-	_ store.Maintainer = (*Store)(nil)
-	_ store.Meter      = (*Store)(nil)
-)
+type Store = sqlstore.Store
 
 // New returns the store over pool. It does not contact the server; [Open] does.
 // The tables must exist: see [Migrate]. The error wraps ErrInvalid.
@@ -56,7 +38,7 @@ func NewSQL(db *sql.DB, c Config) (*Store, error) {
 	return newStore(wire.Database{SQL: db}, c)
 }
 
-// Open is [New], followed by [Store.Check] and a trial of every operation on a record
+// Open is [New], followed by [store.Checker] and a trial of every operation on a record
 // that it deletes again. The error is ErrMisconfigured for a server on which a guarantee
 // does not hold, such as one without the tables, or that refuses an operation. Warnings
 // go to [Config.Logger].
@@ -70,37 +52,21 @@ func OpenSQL(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 }
 
 func newStore(db wire.Database, c Config) (*Store, error) {
-	o, err := c.options()
+	t, err := newTable(db, c)
 	if err != nil {
 		return nil, err
 	}
-	if db.Pool == nil && db.SQL == nil {
-		return nil, invalid("the pool is nil")
-	}
-	t := newTable(db, o)
-	return &Store{sqlstore.NewStore(t, t.Transactions()), t}, nil
+	return sqlstore.NewStore(t, t.Transactions()), nil
 }
 
 func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) {
-	s, err := newStore(db, c)
+	t, err := newTable(db, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.table.prove(ctx, s); err != nil {
-		return nil, err
+	s := sqlstore.NewStore(t, t.Transactions())
+	if err := t.Prove(ctx, s, c.Accept...); err != nil {
+		return nil, fmt.Errorf("%w%s", err, t.rowSecurityAdvice(ctx))
 	}
 	return s, nil
 }
-
-// Transacts implements [store.Transactor]: the pool needs two connections at least.
-func (s *Store) Transacts() error {
-	if s.table.db.Use().Limit == 1 {
-		return invalid("the pool has one connection, which a handler's transaction would keep from every claim; give it ten or more")
-	}
-	return nil
-}
-
-// Check implements [store.Checker]: it checks the settings of the server as a connection
-// of this pool sees them, the schema, the privileges of the role, and whether the
-// settings of pgx suit a pooler. It does not write.
-func (s *Store) Check(ctx context.Context) ([]store.Finding, error) { return s.table.Check(ctx) }

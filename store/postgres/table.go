@@ -1,6 +1,7 @@
 package reprisepg
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,7 +10,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/internal/upkeep"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -22,30 +22,39 @@ const storeName = "postgres"
 type table struct {
 	*sqlstore.Table
 
-	db      wire.Database
-	options options
-	names   names
-	sender  wire.Sender
+	db     wire.Database
+	names  names
+	sender wire.Sender
 
 	statements    statements
 	queue         *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
 	active        atomic.Int64                // claims and completions on their way
 	maxUncombined int64                       // how many may be on their way before they are combined
 	purgeFrom     atomic.Int64                // where in the index the next purge begins
-	missing       upkeep.Minutely
+	missing       sqlstore.Minutely
 }
 
-func newTable(db wire.Database, o options) *table {
-	t := &table{db: db, options: o, names: newNames(o), sender: wire.Sender{Logger: o.Logger}}
-	t.statements = newStatements(&t.names)
-	d := newDialect(&t.names)
-	o.Table = t.names.table
-	t.Table = sqlstore.NewTable(nil, d, o.Options, &sqlstore.Direct{With: t.with, Dialect: d})
+// newTable returns the table of c. The error wraps ErrInvalid.
+func newTable(db wire.Database, c Config) (*table, error) {
+	o, err := c.options()
+	switch {
+	case err != nil:
+		return nil, err
+	case db.Pool == nil && db.SQL == nil:
+		return nil, invalid("the pool is nil")
+	}
+	n := newNames(o.Table, cmp.Or(c.Schema, DefaultSchema))
+	t := &table{db: db, names: n, sender: wire.Sender{Logger: o.Logger}, statements: newStatements(&n)}
+	d := newDialect(&n)
+	d.Judge, d.JudgeTable = t.judge, t.judgeTable
+	o.Table = n.table
+	t.Table = sqlstore.NewTable(nil, d, o, &sqlstore.Direct{With: t.with, Dialect: d}, db.Use)
 	t.Lend = t.with
-	t.Spare(t.db.Use().Limit)
 	t.Own = own{t}
-	t.queue = newQueue(t)
-	return t
+	if !c.NoCombining {
+		t.queue = newQueue(t)
+	}
+	return t, nil
 }
 
 // reportMissing logs, at most once a minute, an error that says that the tables do not
@@ -55,7 +64,7 @@ func (t *table) reportMissing(ctx context.Context, err error) {
 		return
 	}
 	if _, due := t.missing.Count(); due {
-		t.options.Logger.LogAttrs(ctx, slog.LevelError, "reprisepg: the schema is missing or older than this release; run Migrate",
+		t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprisepg: the schema is missing or older than this release; run Migrate",
 			slog.String("table", t.names.records), slog.String("error", err.Error()))
 	}
 }

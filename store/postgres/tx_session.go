@@ -12,23 +12,14 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
-	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// spareConns is how many connections of the pool transactions never take: claims,
-// renewals and replays always find one.
-const spareConns = 2
-
 // Transactions returns those of handlers. A completion and its COMMIT are one batch: if
 // the UPDATE of the record finds no row, it fails, and the transaction with it.
 func (t *table) Transactions() *lazytx.Transactions {
-	all := &lazytx.Transactions{Name: storeName, Timeout: t.options.TxTimeout, Open: t.begin}
-	if limit := t.db.Use().Limit; limit > 0 {
-		all.Slots = &slots.Slots{Limit: max(1, limit-spareConns)}
-	}
-	return all
+	return &lazytx.Transactions{Name: storeName, Timeout: t.Options.TxTimeout, Slots: t.Turns(), Open: t.begin}
 }
 
 // milliseconds is a duration as a setting of the server.
@@ -100,7 +91,7 @@ func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 		_, err := wire.Send(ctx, conn, t.prepared, s.statements.begin.Call(nil), s.statements.limits.Call(func(row *wire.Row) {
 			t.beganAt = row.Bigint()
 			process = uint32(row.Integer()) //nolint:gosec // its bits
-		}, milliseconds(s.options.TxTimeout)))
+		}, milliseconds(s.Options.TxTimeout)))
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was
 		// not needed yet.
 		t.prepared = t.prepared && conn.PgConn().PID() == process

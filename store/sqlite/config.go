@@ -34,8 +34,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// options returns c with its defaults filled in, or an ErrInvalid that names the first
-// invalid field.
-func (c Config) options() (sqlstore.Options, error) {
-	return sqlstore.Fill(dialect.Name, sqlstore.Options{Table: strings.ToLower(c.Table), TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
+// options returns c with the one name of its table.
+func (c Config) options() sqlstore.Options {
+	c.Table = strings.ToLower(c.Table)
+	return sqlstore.Options(c)
 }

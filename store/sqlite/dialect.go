@@ -29,6 +29,8 @@ var dialect = sqlstore.Dialect{
 	DeleteDue:   "DELETE FROM {records} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
 	UpdateDue:   "UPDATE {records} SET {set} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
 	Insert:      "INSERT OR IGNORE INTO",
+	Settings:    settings,
+	Judge:       judge,
 	Classify:    classify,
 	Begin:       func(time.Duration) []string { return []string{"BEGIN IMMEDIATE"} },
 	Undoes:      undoes,

@@ -12,13 +12,7 @@ type Migration = sqlstore.Migration
 
 // Migrations returns every step of the schema for c, in order. The error wraps
 // ErrInvalid.
-func Migrations(c Config) ([]Migration, error) {
-	o, err := c.options()
-	if err != nil {
-		return nil, err
-	}
-	return dialect.Migrations(o.Table), nil
-}
+func Migrations(c Config) ([]Migration, error) { return dialect.Migrations(c.options()) }
 
 // Migrate brings the table up to the version of this release, in one transaction. Any
 // number of processes may call it at once, while others use the table: one does the work,
@@ -34,21 +28,13 @@ func Migrations(c Config) ([]Migration, error) {
 // so the later one must not trust it unless the row still has the revision, which every
 // write raises, that the later one wrote.
 func Migrate(ctx context.Context, db *sql.DB, c Config) error {
-	s, err := New(db, c)
-	if err != nil {
-		return err
-	}
-	return s.table.Migrate(ctx)
+	return dialect.Migrate(ctx, db, c.options())
 }
 
 // SchemaVersion returns the version of the schema of c: the Version of the last
 // [Migration] that was applied. 0 means that there is none.
 func SchemaVersion(ctx context.Context, db *sql.DB, c Config) (int, error) {
-	s, err := New(db, c)
-	if err != nil {
-		return 0, err
-	}
-	return s.table.Version(ctx)
+	return dialect.Version(ctx, db, c.options())
 }
 
 // steps are the steps of the schema.

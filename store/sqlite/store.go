@@ -1,10 +1,9 @@
 package reprisesqlite
 
 import (
+	"context"
 	"database/sql"
 
-	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
@@ -18,46 +17,16 @@ import (
 //
 // Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a
 // [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Meter].
-type Store struct {
-	*shared
-
-	table *sqlstore.Table
-}
-
-// shared has the methods of a store that need no text of their own.
-type shared = sqlstore.Store
-
-var (
-	_ store.Store      = (*Store)(nil)
-	_ store.Transactor = (*Store)(nil)
-	_ store.Checker    = (*Store)(nil)
-	_ store.Surveyor   = (*Store)(nil)
-	_ store.Inspector  = (*Store)(nil)
-	_ store.Purger     = (*Store)(nil)
-	_ store.Maintainer = (*Store)(nil)
-	_ store.Meter      = (*Store)(nil)
-)
+type Store = sqlstore.Store
 
 // New returns the store over db, with any driver of SQLite. It does not contact the
 // database; [Open] does. The table must exist: see [Migrate]. The error wraps ErrInvalid.
-func New(db *sql.DB, c Config) (*Store, error) {
-	o, err := c.options()
-	if err != nil {
-		return nil, err
-	}
-	if db == nil {
-		return nil, sqlstore.Invalid(dialect.Name, "the *sql.DB is nil")
-	}
-	turns := &slots.Slots{Limit: 1} // the file has one writer
-	pool := sqlstore.NewPool(db, &dialect)
-	t := sqlstore.NewTable(pool, &dialect, o, sqlstore.NewSerial(pool, &dialect, turns))
-	return &Store{sqlstore.NewStore(t, t.Transactions(turns)), t}, nil
-}
+func New(db *sql.DB, c Config) (*Store, error) { return dialect.New(db, c.options()) }
 
-// Transacts implements [store.Transactor]: the pool needs two connections at least.
-func (s *Store) Transacts() error {
-	if s.table.DB.Stats().MaxOpenConnections == 1 {
-		return sqlstore.Invalid(dialect.Name, "the pool has one connection, which a handler's transaction would keep from every replay; call SetMaxOpenConns with 4 or more")
-	}
-	return nil
+// Open is [New], followed by [store.Checker], which does not see connections that were
+// opened with other settings, and a trial of every operation on a record that it deletes
+// again. The error is ErrMisconfigured for a database on which a guarantee does not hold.
+// Warnings go to [Config.Logger].
+func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
+	return dialect.Open(ctx, db, c.options())
 }

@@ -74,7 +74,7 @@ func (t *Transaction) first(ctx context.Context) error {
 		switch {
 		case session == nil:
 		case t.closed: // meanwhile
-			t.end(session)
+			session.End(t.all.Slots.Release)
 		default:
 			t.session = session
 			t.watchdog = time.AfterFunc(t.all.Timeout, t.expire)
@@ -88,25 +88,16 @@ func (t *Transaction) first(ctx context.Context) error {
 // open takes a slot, and begins the transaction.
 func (t *Transaction) open(ctx context.Context) (session Session, err error) {
 	s, start := t.all, time.Now()
-	if s.Slots != nil && s.Slots.Take(ctx) != nil {
+	if s.Slots.Take(ctx) != nil {
 		return nil, fmt.Errorf("%w: %s: begin: no connection for a transaction within %v (all %d in use); give the pool more connections or make handlers faster",
 			store.ErrBusy, s.Name, time.Since(start).Round(time.Millisecond), s.Slots.Limit)
 	}
 	defer func() {
-		if session == nil && s.Slots != nil {
+		if session == nil {
 			s.Slots.Release()
 		}
 	}()
 	return s.Open(ctx, t.id, t.owner)
-}
-
-// end gives back the connection, and the slot with it.
-func (t *Transaction) end(session Session) {
-	session.End(func() {
-		if t.all.Slots != nil {
-			t.all.Slots.Release()
-		}
-	})
 }
 
 // expire ends a transaction that lasts too long. The handler's next statement fails.
@@ -119,7 +110,7 @@ func (t *Transaction) expire() {
 	t.expired = true
 	if t.session.Expire() {
 		t.over = true
-		t.end(t.session)
+		t.session.End(t.all.Slots.Release)
 	}
 }
 
@@ -167,7 +158,7 @@ func (t *Transaction) finish(f func() error, late error) error {
 	if over {
 		return late
 	}
-	defer t.end(t.session)
+	defer t.session.End(t.all.Slots.Release)
 	if expired {
 		return late
 	}

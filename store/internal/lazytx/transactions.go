@@ -49,12 +49,7 @@ type Session interface {
 }
 
 // Usage counts the transactions that are open, and the handlers that wait for one.
-func (s *Transactions) Usage() []store.Usage {
-	if s.Slots == nil {
-		return nil
-	}
-	return []store.Usage{s.Slots.Usage()}
-}
+func (s *Transactions) Usage() []store.Usage { return s.Slots.Usage() }
 
 // key is the key of the transaction in the handler's context.
 type key struct{ name string }

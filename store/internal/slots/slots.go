@@ -11,7 +11,7 @@ import (
 )
 
 // Slots bounds how many callers hold one at once. The others wait in line, first come,
-// first served. The zero value has a Limit of none; set it before the first use.
+// first served. Nil has no bound.
 type Slots struct {
 	Limit int
 
@@ -20,8 +20,20 @@ type Slots struct {
 	queue []chan struct{} // each closed when its caller gets a slot
 }
 
+// Of returns the slots of a pool of so many connections, of which it spares some for
+// others; nil for a pool without a limit, which is 0.
+func Of(conns, spare int) *Slots {
+	if conns == 0 {
+		return nil
+	}
+	return &Slots{Limit: max(1, conns-spare)}
+}
+
 // Take waits for a slot. It returns the error of ctx if that ends first.
 func (s *Slots) Take(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	if s.used < s.Limit {
 		s.used++
@@ -48,6 +60,9 @@ func (s *Slots) Take(ctx context.Context) error {
 
 // Release passes a slot on to the caller that has waited longest.
 func (s *Slots) Release() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pass()
@@ -64,8 +79,11 @@ func (s *Slots) pass() {
 }
 
 // Usage says how many slots are taken, and how many callers wait for one.
-func (s *Slots) Usage() store.Usage {
+func (s *Slots) Usage() []store.Usage {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return store.Usage{Name: "slots", Used: int64(s.used), Limit: int64(s.Limit), Waiting: int64(len(s.queue))}
+	return []store.Usage{{Name: "slots", Used: int64(s.used), Limit: int64(s.Limit), Waiting: int64(len(s.queue))}}
 }

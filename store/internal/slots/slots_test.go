@@ -40,7 +40,7 @@ func TestSlotsAreGrantedInTurn(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(2 * time.Second)
-		if got := s.Usage(); got != (store.Usage{Name: "slots", Used: 2, Limit: 2, Waiting: 4}) {
+		if got := s.Usage()[0]; got != (store.Usage{Name: "slots", Used: 2, Limit: 2, Waiting: 4}) {
 			t.Errorf("usage %+v", got)
 		}
 		for range 6 {
@@ -52,7 +52,7 @@ func TestSlotsAreGrantedInTurn(t *testing.T) {
 		if want := []int{0, 1, -3, 2, 4, 5, 6}; !slices.Equal(order, want) {
 			t.Errorf("slots were granted in the order %v, want %v", order, want)
 		}
-		if got := s.Usage(); got.Used != 0 || got.Waiting != 0 {
+		if got := s.Usage()[0]; got.Used != 0 || got.Waiting != 0 {
 			t.Errorf("usage at the end %+v", got)
 		}
 	})
@@ -76,7 +76,7 @@ func TestSlotsSurviveCancellation(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(time.Second)
-		if got := s.Usage(); got.Used != 0 || got.Waiting != 0 {
+		if got := s.Usage()[0]; got.Used != 0 || got.Waiting != 0 {
 			t.Errorf("usage at the end %+v", got)
 		}
 	})

@@ -4,22 +4,78 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/probe"
 )
 
-// Checked is a store with its checks.
-type Checked interface {
-	store.Store
-	store.Checker
+// Findings collects the findings of a check.
+type Findings []store.Finding
+
+// Add adds a finding if it was noticed.
+func (l *Findings) Add(noticed bool, code string, severity store.Severity, format string, args ...any) {
+	if noticed {
+		*l = append(*l, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+	}
+}
+
+// AtLeast reports whether a version such as 10.11.19-MariaDB or 3.46.1 is major.minor or
+// newer.
+func AtLeast(version string, major, minor int) bool {
+	parts := strings.FieldsFunc(version, func(r rune) bool { return r == '.' || r == '-' })
+	if len(parts) < 2 {
+		return false
+	}
+	x, errX := strconv.Atoi(parts[0])
+	y, errY := strconv.Atoi(parts[1])
+	return errX == nil && errY == nil && (x > major || x == major && y >= minor)
+}
+
+// Check implements [store.Checker]: it checks the settings of the server as one session
+// of the pool sees them, the schema, and then the table. It does not write.
+func (t *Table) Check(ctx context.Context) ([]store.Finding, error) {
+	var (
+		list    Findings
+		replica bool
+	)
+	if err := t.Read(ctx, "check", func(ctx context.Context, on Conn) error {
+		settings := map[string]string{}
+		err := on.Query(ctx, t.Dialect.Settings, func(r Row) error {
+			var name, value string
+			err := r.Scan(&name, &value)
+			settings[name] = value
+			return err
+		})
+		if err == nil {
+			list, replica = t.Dialect.Judge(t, on, settings)
+		}
+		return err
+	}); err != nil || replica {
+		return list, err
+	}
+	schema, found, err := t.checkSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		list = append(list, schema)
+	}
+	if schema.Severity == store.Unsafe || t.Dialect.JudgeTable == nil { // what the next checks need may be missing
+		return list, nil
+	}
+	table, err := t.Dialect.JudgeTable(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return append(list, table...), nil
 }
 
 // Prove returns an error that names all unsafe findings of st whose code is not accepted,
 // or else tries every operation of it on a new record, which it deletes. It logs the
 // others.
-func (t *Table) Prove(ctx context.Context, st Checked, accepted ...string) error {
+func (t *Table) Prove(ctx context.Context, st *Store, accepted ...string) error {
 	list, err := st.Check(ctx)
 	if err != nil {
 		return err

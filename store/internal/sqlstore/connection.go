@@ -20,8 +20,8 @@ type Pool struct {
 	prepared sqltx.Prepared
 }
 
-// NewPool returns the pool of db.
-func NewPool(db *sql.DB, d *Dialect) *Pool {
+// newPool returns the pool of db.
+func newPool(db *sql.DB, d *Dialect) *Pool {
 	p := &Pool{DB: db, prepared: sqltx.Prepared{Lost: d.Lost}}
 	if !d.Embedded {
 		p.prepared.Open = func() int { return db.Stats().OpenConnections }

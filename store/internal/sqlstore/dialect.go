@@ -155,6 +155,14 @@ type Dialect struct {
 	// not have it any more. Nil means that it never loses one.
 	Lost func(err error) bool
 
+	// Settings is the query of the settings that Judge needs: their names, and their values
+	// as texts. Judge returns the findings about them, and whether the server is a replica,
+	// whose table is not read. JudgeTable returns those about a table with the schema of
+	// this release; nil means that there are none.
+	Settings   string
+	Judge      func(t *Table, on Conn, settings map[string]string) (list Findings, replica bool)
+	JudgeTable func(ctx context.Context, t *Table) (Findings, error)
+
 	// Fits returns ErrFull for a payload that the server would not accept. Nil means that it
 	// accepts all.
 	Fits func(ctx context.Context, on Conn, payload []byte) error

@@ -16,11 +16,6 @@ type Direct struct {
 	Dialect *Dialect
 }
 
-// NewDirect returns the writer over a pool.
-func NewDirect(db *Pool, d *Dialect) *Direct {
-	return &Direct{Dialect: d, With: db.lend}
-}
-
 // Write implements [Writer].
 func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	for try := 1; ; try++ {

@@ -22,8 +22,8 @@ const savepoint = "reprise_attempt"
 // backTimeout bounds the statements that end a transaction without a caller.
 const backTimeout = 2 * time.Second
 
-// Transactions returns the transactions of handlers, of which s bounds the number.
-func (t *Table) Transactions(s *slots.Slots) *lazytx.Transactions {
+// transactions returns the transactions of handlers, of which s bounds the number.
+func (t *Table) transactions(s *slots.Slots) *lazytx.Transactions {
 	timeout := t.Options.TxTimeout
 	begin := append(t.Dialect.Begin(timeout), "SAVEPOINT "+savepoint)
 	return &lazytx.Transactions{
@@ -64,11 +64,11 @@ type session struct {
 
 // open begins a transaction by statements.
 func (t *Table) open(ctx context.Context, statements []string, id store.ID, owner store.Owner) (lazytx.Session, error) {
-	held, err := sqltx.Hold(ctx, t.DB.DB)
+	held, err := sqltx.Hold(ctx, t.db.DB)
 	if err != nil {
 		return nil, t.Dialect.Fail("begin", err)
 	}
-	s := &session{Table: t, held: held, on: connection{t.DB.prepared.On(held.Conn)}, id: id, owner: owner}
+	s := &session{Table: t, held: held, on: connection{t.db.prepared.On(held.Conn)}, id: id, owner: owner}
 	if err := s.begin(ctx, statements); err != nil {
 		s.release(true)
 		return nil, err

@@ -15,7 +15,7 @@ import (
 // Inspect returns the record of id, or ErrNotFound.
 func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	var found *row
-	err := t.read(ctx, "inspect", func(ctx context.Context, on Conn) (err error) {
+	err := t.Read(ctx, "inspect", func(ctx context.Context, on Conn) (err error) {
 		found, err = t.inspect(ctx, on, id)
 		return err
 	})
@@ -115,7 +115,7 @@ func (t *Table) page(ctx context.Context, q store.Query) (store.Page, error) {
 	var page store.Page
 	for {
 		var rows []row
-		err := t.read(ctx, "list", func(ctx context.Context, on Conn) (err error) {
+		err := t.Read(ctx, "list", func(ctx context.Context, on Conn) (err error) {
 			rows, err = t.listAfter(ctx, on, after)
 			return err
 		})
@@ -156,7 +156,7 @@ func (t *Table) estimate(ctx context.Context, page *store.Page) error {
 	if t.statements.estimate == "" {
 		return nil
 	}
-	return t.read(ctx, "list", func(ctx context.Context, on Conn) error {
+	return t.Read(ctx, "list", func(ctx context.Context, on Conn) error {
 		return on.Query(ctx, t.statements.estimate, func(r Row) error { return r.Scan(&page.Total) })
 	})
 }
@@ -183,7 +183,7 @@ const (
 
 // Elsewhere returns the names of other tables of stores that have a row.
 func (t *Table) Elsewhere(ctx context.Context) (names []string, err error) {
-	err = t.read(ctx, "look elsewhere", func(ctx context.Context, on Conn) error {
+	err = t.Read(ctx, "look elsewhere", func(ctx context.Context, on Conn) error {
 		names = nil
 		var tables, quoted []string
 		err := on.Query(ctx, t.Dialect.Tables, func(r Row) error {

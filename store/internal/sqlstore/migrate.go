@@ -12,7 +12,7 @@ import (
 
 // Version returns the version of the last step that was applied; 0 means none.
 func (t *Table) Version(ctx context.Context) (version int, err error) {
-	err = t.read(ctx, "version", func(ctx context.Context, on Conn) (err error) {
+	err = t.Read(ctx, "version", func(ctx context.Context, on Conn) (err error) {
 		if version, err = t.version(ctx, on); err != nil && t.Dialect.Missing(err) {
 			return nil
 		}
@@ -32,13 +32,13 @@ func (t *Table) version(ctx context.Context, on Conn) (version int, err error) {
 // One of several callers applies them, and the others wait until ctx ends. The error is
 // ErrMisconfigured if this release cannot use the table then.
 func (t *Table) Migrate(ctx context.Context) error {
-	list := t.Dialect.Migrations(t.Options.Table)
+	list := t.Dialect.MigrationsOf(t.Options.Table)
 	for {
 		applied, err := t.Version(ctx)
 		switch {
 		case err != nil:
 		case applied >= len(list):
-			err = t.read(ctx, "migrate", func(ctx context.Context, on Conn) error { return t.accept(ctx, on, applied) })
+			err = t.Read(ctx, "migrate", func(ctx context.Context, on Conn) error { return t.accept(ctx, on, applied) })
 		default:
 			err = t.migrateAlone(ctx, list)
 		}
@@ -125,9 +125,9 @@ func (t *Table) accept(ctx context.Context, on Conn, applied int) error {
 	return nil
 }
 
-// CheckSchema returns the finding about the schema, and false if it is that of this
+// checkSchema returns the finding about the schema, and false if it is that of this
 // release.
-func (t *Table) CheckSchema(ctx context.Context) (f store.Finding, found bool, err error) {
+func (t *Table) checkSchema(ctx context.Context) (f store.Finding, found bool, err error) {
 	applied, err := t.Version(ctx)
 	if errors.Is(err, store.ErrMisconfigured) {
 		return t.schemaFinding(store.Unsafe, "its version cannot be read (%v); grant SELECT on %s_migrations", err, t.Options.Table), true, nil
@@ -135,7 +135,7 @@ func (t *Table) CheckSchema(ctx context.Context) (f store.Finding, found bool, e
 	if err != nil {
 		return f, false, err
 	}
-	err = t.read(ctx, "check", func(ctx context.Context, on Conn) (err error) {
+	err = t.Read(ctx, "check", func(ctx context.Context, on Conn) (err error) {
 		f, found, err = t.judgeSchema(ctx, on, applied)
 		return err
 	})
@@ -146,7 +146,7 @@ func (t *Table) schemaFinding(severity store.Severity, format string, args ...an
 	return store.Finding{Code: "schema", Severity: severity, Detail: "the table " + t.Options.Table + ": " + fmt.Sprintf(format, args...)}
 }
 
-// judgeSchema is CheckSchema for a schema of a known version. It reads a record that does
+// judgeSchema is checkSchema for a schema of a known version. It reads a record that does
 // not exist, which fails if a column is missing.
 func (t *Table) judgeSchema(ctx context.Context, on Conn, applied int) (f store.Finding, found bool, err error) {
 	const advice = "run Migrate, or apply what Migrations returns"

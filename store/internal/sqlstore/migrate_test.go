@@ -11,7 +11,7 @@ func TestMigrationsRecordThemselves(t *testing.T) {
 		Versions: "CREATE {migrations}",
 		Steps:    []Step{{"records", []string{"CREATE {records}", "INDEX {due}"}, []string{"DROP {records}"}}, {"next", []string{"ALTER {records}"}, []string{"BACK {records}"}}},
 	}
-	list := d.Migrations("t")
+	list := d.MigrationsOf("t")
 	for i, want := range []Migration{
 		{
 			Version: 1, Name: "0001_records",

@@ -34,8 +34,18 @@ func (m Migration) Goose() string {
 	return "-- +goose Up\n" + blocks(m.up) + "\n-- +goose Down\n" + blocks(m.down)
 }
 
-// Migrations returns every step of the schema of a table, in order. Each records itself.
-func (d *Dialect) Migrations(table string) []Migration {
+// Migrations returns every step of the schema of the table of o, in order. The error
+// wraps ErrInvalid.
+func (d *Dialect) Migrations(o Options) ([]Migration, error) {
+	o, err := Fill(d.Name, o)
+	if err != nil {
+		return nil, err
+	}
+	return d.MigrationsOf(o.Table), nil
+}
+
+// MigrationsOf returns every step of the schema of a table, in order. Each records itself.
+func (d *Dialect) MigrationsOf(table string) []Migration {
 	list := make([]Migration, len(d.Steps))
 	for i, step := range d.Steps {
 		m := Migration{Version: i + 1, Name: fmt.Sprintf("%04d_%s", i+1, step.Name)}

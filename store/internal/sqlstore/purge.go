@@ -3,10 +3,9 @@ package sqlstore
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/reprise-go/reprise/store/internal/upkeep"
 )
 
 // Purge deletes records that have expired, and empties those whose payload is no longer
@@ -90,10 +89,59 @@ func (t *Table) now(ctx context.Context, on Conn) (now int64, err error) {
 
 // Maintain calls purge at the pace of the store until ctx ends.
 func (t *Table) Maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error)) {
-	upkeep.Purge(ctx, t.Options.PurgeEvery, purge, func(err error) {
+	atPace(ctx, t.Options.PurgeEvery, purge, func(err error) {
 		if failures, due := t.purgeFailed.Count(); due {
 			t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprise: purge failed",
 				slog.String("store", t.Dialect.Name), slog.Int("failures", failures), slog.Any("error", err))
 		}
 	})
+}
+
+const (
+	// batch is how many records one call deletes or empties, which others wait for.
+	batch = 500
+
+	// longest bounds one call.
+	longest = 30 * time.Second
+)
+
+// atPace starts a round about every so often until ctx ends, or none if every is negative.
+// The first round starts at a random time within that, so that processes that start
+// together do not purge together. A round calls purge until it changes fewer records than
+// its limit; it pauses between two calls for as long as the first of them took. failed
+// gets the errors of rounds.
+func atPace(ctx context.Context, every time.Duration, purge func(ctx context.Context, limit int) (int, error), failed func(error)) {
+	if every < 0 {
+		return
+	}
+	timer := time.NewTimer(rand.N(every)) //nolint:gosec // jitter needs no secrecy
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if err := round(ctx, purge); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		timer.Reset(every - every/10 + rand.N(every/5)) //nolint:gosec // as above
+	}
+}
+
+func round(ctx context.Context, purge func(context.Context, int) (int, error)) error {
+	for {
+		start := time.Now()
+		bounded, cancel := context.WithTimeout(ctx, longest)
+		purged, err := purge(bounded, batch)
+		cancel()
+		if err != nil || purged < batch {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Since(start)):
+		}
+	}
 }

@@ -36,7 +36,7 @@ type renewal struct {
 func (t *Table) renewEach(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	b := &renewal{Table: t, batch: rs, statuses: slices.Repeat([]store.RenewStatus{store.RenewBusy}, len(rs))}
 	renewers := min((len(rs)+eachRenews-1)/eachRenews, mostRenewers)
-	if conns := t.DB.Stats().MaxOpenConnections; conns > 0 {
+	if _, conns := t.Conns(); conns > 0 {
 		renewers = min(renewers, max(conns/2, 1))
 	}
 	waiting, cancel := context.WithCancel(ctx) // for a connection; in vain once one has ended

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -48,15 +49,15 @@ func (noRows) Next([]driver.Value) error { return io.EOF }
 // tableOn returns a table with many writers whose statements call statement.
 func tableOn(t *testing.T, statement func() error) *Table {
 	t.Helper()
-	d := &Dialect{Name: "db", Classify: func(err error, _ bool) error {
+	d := &Dialect{Name: "db", Quote: strings.ToUpper, Classify: func(err error, _ bool) error {
 		if errors.Is(err, errDeadlock) {
 			return ErrLostRace
 		}
 		return store.ErrUnavailable
 	}}
-	db := NewPool(sql.OpenDB(&fakeServer{statement}), d)
+	db := newPool(sql.OpenDB(&fakeServer{statement}), d)
 	t.Cleanup(func() { _ = db.Close() })
-	return &Table{DB: db, Dialect: d, Writer: NewDirect(db, d)}
+	return NewTable(db, d, Options{}, &Direct{With: db.lend, Dialect: d}, func() (used, limit int) { return 0, 0 })
 }
 
 func renewals(n int) []store.RenewRequest {
@@ -81,7 +82,7 @@ func TestPanicOfADriverIsAnError(t *testing.T) {
 	}); err == nil {
 		t.Error("a write succeeded")
 	}
-	if got := table.DB.Stats(); got.OpenConnections > 0 {
+	if got := table.db.Stats(); got.OpenConnections > 0 {
 		t.Errorf("%d connections are open", got.OpenConnections)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/reprise-go/reprise/store/internal/slots"
 )
 
-// Serial is the [Writer] of a database that has one writer at a time. Operations that
+// serial is the [Writer] of a database that has one writer at a time. Operations that
 // arrive while a transaction is on its way share the next one: many share one commit, and
 // this process never waits for itself.
-type Serial struct {
+type serial struct {
 	db      *Pool
 	dialect *Dialect
 	turns   *slots.Slots
@@ -35,10 +35,10 @@ const beginWriter = "BEGIN IMMEDIATE"
 // milliseconds at most.
 const mostOperations = 128
 
-// NewSerial returns the writer of a database. In turns, of which there is one, its
+// newSerial returns the writer of a database. In turns, of which there is one, its
 // transactions wait for those of handlers, first come, first served.
-func NewSerial(db *Pool, d *Dialect, turns *slots.Slots) *Serial {
-	w := &Serial{db: db, dialect: d, turns: turns}
+func newSerial(db *Pool, d *Dialect, turns *slots.Slots) *serial {
+	w := &serial{db: db, dialect: d, turns: turns}
 	w.queue = batching.New(batching.Config[operation]{
 		Send: w.send, MaxCalls: mostOperations, Large: math.MaxInt, Begins: true,
 		Inline: func(*operation) bool { return false }, // it may have to wait for another process
@@ -46,11 +46,8 @@ func NewSerial(db *Pool, d *Dialect, turns *slots.Slots) *Serial {
 	return w
 }
 
-// Waiting returns how many operations wait for the transaction that is on its way.
-func (w *Serial) Waiting() int { return w.queue.Waiting() }
-
 // Write implements [Writer].
-func (w *Serial) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+func (w *serial) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	call := w.queue.Call()
 	defer call.Release()
 	call.Value = operation{name: op, do: f}
@@ -59,7 +56,7 @@ func (w *Serial) Write(ctx context.Context, op string, f func(context.Context, C
 
 // send executes a batch in one transaction. If a statement of a batch of several
 // operations fails, it gives each operation a separate transaction.
-func (w *Serial) send(ctx context.Context, batch []batching.Sent[operation]) {
+func (w *serial) send(ctx context.Context, batch []batching.Sent[operation]) {
 	err := w.transact(ctx, batch)
 	if len(batch) > 1 && errors.As(err, new(statementError)) {
 		for i := range batch {
@@ -82,7 +79,7 @@ type statementError struct{ error }
 func (e statementError) Unwrap() error { return e.error }
 
 // transact executes a batch in one transaction.
-func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation]) error {
+func (w *serial) transact(ctx context.Context, batch []batching.Sent[operation]) error {
 	op := batch[0].Value().name
 	if err := w.turns.Take(ctx); err != nil {
 		return w.dialect.Fail(op, err)
@@ -102,7 +99,7 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 // execute begins a transaction, executes a batch in it, and commits. It waits for other
 // processes until ctx ends; the transaction does not end with ctx, because an interrupted
 // statement would end that of all.
-func (w *Serial) execute(ctx context.Context, on connection, batch []batching.Sent[operation]) error {
+func (w *serial) execute(ctx context.Context, on connection, batch []batching.Sent[operation]) error {
 	if err := w.dialect.start(ctx, on, beginWriter); err != nil {
 		return err
 	}

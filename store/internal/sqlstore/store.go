@@ -2,9 +2,11 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
+	"github.com/reprise-go/reprise/store/internal/slots"
 )
 
 // Records are the operations on a table: those of [Table], or of a database that has some
@@ -18,6 +20,8 @@ type Records interface {
 	Maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error))
 	Confirmed()
 	Usage() []store.Usage
+	Transacts() error
+	base() *Table
 	shared
 }
 
@@ -29,18 +33,85 @@ type shared interface {
 	Release(ctx context.Context, id store.ID, owner store.Owner) error
 	store.Inspector
 	store.Surveyor
+	store.Checker
 }
 
-// Store has the methods that the stores of all databases share.
+// Store is the store of any database.
 type Store struct {
 	shared
 
 	records      Records
+	table        *Table
 	transactions *lazytx.Transactions
 }
 
-// NewStore returns the methods over a table, and over the transactions of handlers.
-func NewStore(r Records, t *lazytx.Transactions) *Store { return &Store{r, r, t} }
+var (
+	_ store.Store      = (*Store)(nil)
+	_ store.Transactor = (*Store)(nil)
+	_ store.Checker    = (*Store)(nil)
+	_ store.Surveyor   = (*Store)(nil)
+	_ store.Inspector  = (*Store)(nil)
+	_ store.Purger     = (*Store)(nil)
+	_ store.Maintainer = (*Store)(nil)
+	_ store.Meter      = (*Store)(nil)
+)
+
+// NewStore returns the store over a table, and over the transactions of handlers.
+func NewStore(r Records, t *lazytx.Transactions) *Store { return &Store{r, r, r.base(), t} }
+
+// New returns the store over the table of o in db. It does not contact the database. The
+// error wraps ErrInvalid.
+func (d *Dialect) New(db *sql.DB, o Options) (*Store, error) {
+	o, err := Fill(d.Name, o)
+	if err != nil {
+		return nil, err
+	}
+	if db == nil {
+		return nil, Invalid(d.Name, "the *sql.DB is nil")
+	}
+	pool := newPool(db, d)
+	conns := func() (used, limit int) {
+		stats := db.Stats()
+		return stats.InUse, stats.MaxOpenConnections
+	}
+	if d.Embedded {
+		turns := &slots.Slots{Limit: 1} // the database has one writer
+		t := NewTable(pool, d, o, newSerial(pool, d, turns), conns)
+		return NewStore(t, t.transactions(turns)), nil
+	}
+	t := NewTable(pool, d, o, &Direct{With: pool.lend, Dialect: d}, conns)
+	return NewStore(t, t.transactions(t.Turns())), nil
+}
+
+// Open is New, followed by [Table.Prove].
+func (d *Dialect) Open(ctx context.Context, db *sql.DB, o Options) (*Store, error) {
+	s, err := d.New(db, o)
+	if err == nil {
+		err = s.table.Prove(ctx, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Migrate is [Table.Migrate] for the table of o in db.
+func (d *Dialect) Migrate(ctx context.Context, db *sql.DB, o Options) error {
+	s, err := d.New(db, o)
+	if err != nil {
+		return err
+	}
+	return s.table.Migrate(ctx)
+}
+
+// Version is [Table.Version] for the table of o in db.
+func (d *Dialect) Version(ctx context.Context, db *sql.DB, o Options) (int, error) {
+	s, err := d.New(db, o)
+	if err != nil {
+		return 0, err
+	}
+	return s.table.Version(ctx)
+}
 
 // Claim implements [store.Store].
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -72,6 +143,9 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	}
 	return s.records.Unknown(ctx, &r)
 }
+
+// Transacts implements [store.Transactor]: the pool needs two connections at least.
+func (s *Store) Transacts() error { return s.records.Transacts() }
 
 // Transaction implements [store.Transactor].
 func (s *Store) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {

@@ -13,52 +13,72 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/replays"
 	"github.com/reprise-go/reprise/store/internal/slots"
-	"github.com/reprise-go/reprise/store/internal/upkeep"
 )
 
 // Table is the table of the records, with the operations that all stores over it share.
 type Table struct {
-	DB      *Pool
 	Dialect *Dialect
 	Writer  Writer
 	Lend    Lend // for a migration
 	Options Options
-	Own     Own           // nil: none
-	Recent  replays.Ratio // the share of replays among claims
+	Own     Own                      // nil: none
+	Recent  replays.Ratio            // the share of replays among claims
+	Conns   func() (used, limit int) // of the pool; the limit is 0 where there is none
 
+	db          *Pool // nil where the database has a pool of its own
 	statements  statements
-	turns       *slots.Slots // of writes for a connection; nil: they need none
+	turns       *slots.Slots // of writes for a connection
 	unconfirmed atomic.Bool  // the last commit that failed is not known to be confirmed; see Answer
-	purgeFailed upkeep.Minutely
+	purgeFailed Minutely
 	writer      atomic.Pointer[session] // the handler's transaction that excludes all other writers
 }
 
 // NewTable returns the table of o.Table. It does not contact the database.
-func NewTable(db *Pool, d *Dialect, o Options, w Writer) *Table {
-	return &Table{DB: db, Dialect: d, Writer: w, Lend: db.lend, Options: o, statements: d.statements(o.Table)}
+func NewTable(db *Pool, d *Dialect, o Options, w Writer, conns func() (used, limit int)) *Table {
+	t := &Table{Dialect: d, Writer: w, Options: o, Conns: conns, db: db, statements: d.statements(o.Table)}
+	if db != nil {
+		t.Lend = db.lend
+	}
+	if _, limit := conns(); !d.Embedded {
+		t.turns = slots.Of(limit, spareReaders)
+	}
+	return t
 }
 
-// Usage counts the connections of the pool and, for a [Serial] writer, the writes that
-// wait for a transaction.
+func (t *Table) base() *Table { return t }
+
+// Turns returns those of handlers' transactions for a connection.
+func (t *Table) Turns() *slots.Slots {
+	_, limit := t.Conns()
+	return slots.Of(limit, spareOthers)
+}
+
+// Transacts returns an error unless the pool has two connections at least.
+func (t *Table) Transacts() error {
+	if _, limit := t.Conns(); limit == 1 {
+		return Invalid(t.Dialect.Name, "the pool has one connection, which a handler's transaction would keep from every other call; give it ten or more")
+	}
+	return nil
+}
+
+// Usage counts the connections of the pool and, for a serial writer, the writes that wait
+// for a transaction.
 func (t *Table) Usage() []store.Usage {
-	pool := t.DB.Stats()
-	list := []store.Usage{{Name: "connections", Used: int64(pool.InUse), Limit: int64(pool.MaxOpenConnections)}}
-	if w, ok := t.Writer.(interface{ Waiting() int }); ok {
-		list = append(list, store.Usage{Name: "writes", Waiting: int64(w.Waiting())})
+	used, limit := t.Conns()
+	list := []store.Usage{{Name: "connections", Used: int64(used), Limit: int64(limit)}}
+	if w, ok := t.Writer.(*serial); ok {
+		list = append(list, store.Usage{Name: "writes", Waiting: int64(w.queue.Waiting())})
 	}
 	return list
 }
 
-// Spare leaves connections of a pool of so many to reads, if that is not 0: while the
-// others wait for the server to confirm a commit, replays find one.
-func (t *Table) Spare(conns int) {
-	if conns > 0 {
-		t.turns = &slots.Slots{Limit: max(1, conns-spareReaders)}
-	}
-}
-
-// spareReaders is how many connections writes never take.
-const spareReaders = 1
+// Writes never take spareReaders connections of the pool: while the others wait for the
+// server to confirm a commit, replays find one. Handlers' transactions never take
+// spareOthers: claims, renewals and replays always find one.
+const (
+	spareReaders = 1
+	spareOthers  = 2
+)
 
 // maxTries bounds how often an operation that lost a race starts again.
 const maxTries = 8
@@ -75,12 +95,10 @@ func (t *Table) Write(ctx context.Context, op string, f func(context.Context, Co
 
 // write executes an operation that writes once, when a connection is its turn.
 func (t *Table) write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
-	if t.turns != nil {
-		if err := t.turns.Take(ctx); err != nil {
-			return t.Dialect.Fail(op, err)
-		}
-		defer t.turns.Release()
+	if err := t.turns.Take(ctx); err != nil {
+		return t.Dialect.Fail(op, err)
 	}
+	defer t.turns.Release()
 	err := t.Writer.Write(ctx, op, f)
 	if errors.Is(err, store.ErrNotReplicated) || errors.Is(err, store.ErrUnknown) {
 		t.unconfirmed.Store(true)
@@ -88,12 +106,12 @@ func (t *Table) write(ctx context.Context, op string, f func(context.Context, Co
 	return err
 }
 
-// read executes a read outside of the transactions of attempts. If its connection turns
+// Read executes a read outside of the transactions of attempts. If its connection turns
 // out to be useless, it closes it.
-func (t *Table) read(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+func (t *Table) Read(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	if t.Dialect.Embedded { // readers do not wait for the writer
 		var result error
-		err := t.DB.with(ctx, func(on connection) bool {
+		err := t.db.with(ctx, func(on connection) bool {
 			rest := context.WithoutCancel(ctx)
 			if result = t.Dialect.start(rest, on, "BEGIN"); result == nil { // it fails in a transaction
 				result = f(ctx, on)
@@ -112,7 +130,7 @@ func (t *Table) lookAlone(ctx context.Context, op string, id store.ID) (found *r
 	if t.Dialect.Embedded { // without the row that stands in for none
 		statement = t.statements.wait
 	}
-	err = t.read(ctx, op, func(ctx context.Context, on Conn) (err error) {
+	err = t.Read(ctx, op, func(ctx context.Context, on Conn) (err error) {
 		found, err = t.query(ctx, on, statement, id, false)
 		return err
 	})

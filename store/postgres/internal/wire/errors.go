@@ -68,15 +68,11 @@ func refusedByPolicy(err error) bool {
 	return HasCode(err, CodeNoPrivilege) && errors.As(err, &serverErr) && serverErr.Routine == "ExecWithCheckOptions"
 }
 
-// ErrNoConnection is part of the error of a call whose deadline passed before it got a
-// connection.
-var ErrNoConnection = errors.New("no connection available")
-
 // failAcquire wraps the failure to get a connection, before any statement was sent. If
 // the deadline of the call passed while every connection was in use, the error is
 // ErrBusy; otherwise a new connection took too long. The connections that a *sql.DB is
 // opening count as in use.
-func failAcquire(op string, err error, waited time.Duration, use PoolUse) error {
+func failAcquire(op string, err error, waited time.Duration, used, limit int) error {
 	if errors.Is(err, store.ErrMisconfigured) {
 		return fmt.Errorf("%w: %s", err, op)
 	}
@@ -85,11 +81,12 @@ func failAcquire(op string, err error, waited time.Duration, use PoolUse) error 
 		sentinel = store.ErrMisconfigured
 	}
 	var serverErr *pgconn.PgError
-	if use.full() && contextEnded(err) && !errors.As(err, &serverErr) {
+	if limit > 0 && used >= limit && contextEnded(err) && !errors.As(err, &serverErr) {
 		sentinel = store.ErrBusy
 	}
 	if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &serverErr) {
-		return fmt.Errorf("%w: postgres: %s: %w within %v (%v)", sentinel, op, ErrNoConnection, waited.Round(time.Millisecond), use)
+		return fmt.Errorf("%w: postgres: %s: no connection available within %v (%d are in use; the limit of the pool is %d)",
+			sentinel, op, waited.Round(time.Millisecond), used, limit)
 	}
 	return fmt.Errorf("%w: postgres: %s: no connection: %s", sentinel, op, err.Error())
 }

@@ -73,21 +73,22 @@ func TestAcquireFailureIsDefinite(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		err  error
-		use  PoolUse
+		used int
+		of   int
 		want error
 		says string
 	}{
-		{context.DeadlineExceeded, PoolUse{Limit: 4, Used: 4}, store.ErrBusy, "within 1s (pool has 4, all in use)"},
-		{context.DeadlineExceeded, PoolUse{Limit: 4, Used: 3}, store.ErrUnavailable, "within 1s (pool has 4, 3 in use)"},
-		{context.DeadlineExceeded, PoolUse{Used: 3}, store.ErrUnavailable, "within 1s (3 in use, no limit)"},
-		{context.Canceled, PoolUse{Limit: 4, Used: 4}, store.ErrBusy, ""},
-		{io.EOF, PoolUse{Limit: 4, Used: 4}, store.ErrUnavailable, "no connection: EOF"},
-		{pgtest.ServerError("FATAL", "53300"), PoolUse{}, store.ErrUnavailable, ""},
-		{pgtest.ServerError("FATAL", "28P01"), PoolUse{}, store.ErrMisconfigured, ""},
-		{fmt.Errorf("%w: %w", context.DeadlineExceeded, pgtest.ServerError("FATAL", "57P03")), PoolUse{Limit: 4, Used: 4}, store.ErrUnavailable, "no connection: "},
-		{fmt.Errorf("%w: postgres: another driver", store.ErrMisconfigured), PoolUse{}, store.ErrMisconfigured, "another driver: claim"},
+		{context.DeadlineExceeded, 4, 4, store.ErrBusy, "within 1s (4 are in use; the limit of the pool is 4)"},
+		{context.DeadlineExceeded, 3, 4, store.ErrUnavailable, "(3 are in use; the limit"},
+		{context.DeadlineExceeded, 3, 0, store.ErrUnavailable, "(3 are in use; the limit of the pool is 0)"},
+		{context.Canceled, 4, 4, store.ErrBusy, ""},
+		{io.EOF, 4, 4, store.ErrUnavailable, "no connection: EOF"},
+		{pgtest.ServerError("FATAL", "53300"), 0, 0, store.ErrUnavailable, ""},
+		{pgtest.ServerError("FATAL", "28P01"), 0, 0, store.ErrMisconfigured, ""},
+		{fmt.Errorf("%w: %w", context.DeadlineExceeded, pgtest.ServerError("FATAL", "57P03")), 4, 4, store.ErrUnavailable, "no connection: "},
+		{fmt.Errorf("%w: postgres: another driver", store.ErrMisconfigured), 0, 0, store.ErrMisconfigured, "another driver: claim"},
 	} {
-		if got := failAcquire("claim", test.err, time.Second, test.use); !errors.Is(got, test.want) || !strings.Contains(got.Error(), test.says) {
+		if got := failAcquire("claim", test.err, time.Second, test.used, test.of); !errors.Is(got, test.want) || !strings.Contains(got.Error(), test.says) {
 			t.Errorf("%v, want %v and %q", got, test.want, test.says)
 		}
 	}

@@ -24,69 +24,15 @@ type Database struct {
 	SQL  *sql.DB
 }
 
-// PoolUse says how many connections a pool may have and how many are in use.
-type PoolUse struct{ Limit, Used int }
-
-func (u PoolUse) full() bool { return u.Limit > 0 && u.Used >= u.Limit }
-
-func (u PoolUse) String() string {
-	switch {
-	case u.Limit == 0:
-		return fmt.Sprintf("%d in use, no limit", u.Used)
-	case u.full():
-		return fmt.Sprintf("pool has %d, all in use", u.Limit)
-	}
-	return fmt.Sprintf("pool has %d, %d in use", u.Limit, u.Used)
-}
-
-// Use reads the counts of the pool.
-func (d Database) Use() PoolUse {
+// Use says how many connections of the pool are in use, and how many it may have; 0 means
+// that there is no limit.
+func (d Database) Use() (used, limit int) {
 	if d.Pool != nil {
 		stat := d.Pool.Stat()
-		return PoolUse{Limit: int(stat.MaxConns()), Used: int(stat.AcquiredConns())}
+		return int(stat.AcquiredConns()), int(stat.MaxConns())
 	}
 	stats := d.SQL.Stats()
-	return PoolUse{Limit: stats.MaxOpenConnections, Used: stats.InUse}
-}
-
-// With calls f with a connection of the pool, which keeps it only if it is idle and
-// outside of a transaction afterwards. It returns an error, which says that op failed, if
-// it did not call f.
-func (d Database) With(ctx context.Context, op string, f func(*pgx.Conn)) error {
-	start := time.Now()
-	if d.Pool != nil {
-		conn, err := d.Pool.Acquire(ctx)
-		if err != nil {
-			return d.failAcquire(op, err, start)
-		}
-		defer conn.Release()
-		f(conn.Conn())
-		return nil
-	}
-	conn, err := d.SQL.Conn(ctx)
-	if err != nil {
-		return d.failAcquire(op, err, start)
-	}
-	defer func() { _ = conn.Close() }()
-	called := false
-	if err := sqltx.Raw(conn, func(driverConn any) error {
-		conn, err := pgxConn(driverConn)
-		if err != nil {
-			return err
-		}
-		called = true
-		if f(conn); unusable(conn) {
-			return driver.ErrBadConn // database/sql closes it
-		}
-		return nil
-	}); !called {
-		return d.failAcquire(op, err, start)
-	}
-	return nil
-}
-
-func (d Database) failAcquire(op string, err error, start time.Time) error {
-	return failAcquire(op, err, time.Since(start), d.Use())
+	return stats.InUse, stats.MaxOpenConnections
 }
 
 // Held is a connection out of a pool that one caller uses for several calls.
@@ -102,21 +48,25 @@ type Held struct {
 // Hold takes a connection out of the pool. Its error says which operation failed.
 func (d Database) Hold(ctx context.Context, op string) (*Held, error) {
 	start := time.Now()
+	fail := func(err error) error {
+		used, limit := d.Use()
+		return failAcquire(op, err, time.Since(start), used, limit)
+	}
 	if d.Pool != nil {
 		conn, err := d.Pool.Acquire(ctx)
 		if err != nil {
-			return nil, d.failAcquire(op, err, start)
+			return nil, fail(err)
 		}
 		return &Held{Conn: conn.Conn(), Release: conn.Release}, nil
 	}
 	held, err := sqltx.Hold(ctx, d.SQL)
 	if err != nil {
-		return nil, d.failAcquire(op, err, start)
+		return nil, fail(err)
 	}
 	conn, err := pgxConn(held.Conn)
 	if err != nil {
 		held.Release(false)
-		return nil, d.failAcquire(op, err, start)
+		return nil, fail(err)
 	}
 	return &Held{Conn: conn, Driver: held.Conn, Release: func() { held.Release(unusable(conn)) }}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -43,10 +42,6 @@ func TestDatabaseRefusesAnotherDriver(t *testing.T) {
 	t.Parallel()
 	db := sql.OpenDB(foreign{})
 	defer func() { _ = db.Close() }()
-	err := (Database{SQL: db}).With(t.Context(), "claim", func(*pgx.Conn) { t.Error("there is no connection to hand over") })
-	if !errors.Is(err, store.ErrMisconfigured) {
-		t.Errorf("with: %v", err)
-	}
 	if _, err := (Database{SQL: db}).Hold(t.Context(), "begin"); !errors.Is(err, store.ErrMisconfigured) {
 		t.Errorf("hold: %v", err)
 	}
