@@ -110,7 +110,7 @@ func TestLostCommitIsSettled(t *testing.T) {
 			for action, want := range map[servers.Action]store.Outcome{servers.LoseReply: store.Completed, servers.LoseRequest: store.InProgress} {
 				a := c.begin(t)
 				c.proxy.On(commitText, action)
-				c.proxy.On("FOR UPDATE", slices.Repeat([]servers.Action{servers.LoseRequest}, 20)...)
+				c.proxy.On("LOCK IN SHARE MODE", slices.Repeat([]servers.Action{servers.LoseRequest}, 20)...)
 				labtest.Want(t, "complete", a.End(t), store.ErrUnknown)
 				c.proxy.Heal(t)
 				if applied := c.applied(t, a); applied != (want == store.Completed) {

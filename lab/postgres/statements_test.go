@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -106,31 +105,6 @@ func TestPostgresConditionsOfCompletions(t *testing.T) {
 					t.Errorf("%d records of one with %s were completed, want %d: %s", n, change, want, text)
 				}
 			})
-		}
-	}
-}
-
-// TestPostgresLimitOfTheLook: the look for a lost COMMIT waits for the record as long as
-// its caller does, or shorter where the session says so, and leaves the session as it
-// was.
-func TestPostgresLimitOfTheLook(t *testing.T) {
-	t.Parallel()
-	limit, err := os.ReadFile("../../store/postgres/sql/wait_for_lock.sql")
-	labtest.Must(t, err)
-	conn, err := labtest.NewPool(t, servers.SharedPostgres(t).URL()).Acquire(t.Context())
-	labtest.Must(t, err)
-	defer conn.Release()
-	for own, want := range map[string]string{"0": "2s", "150ms": "150ms", "2s": "2s", "1min": "2s"} {
-		pgExec(t, conn, "SET lock_timeout = '"+own+"'")
-		labtest.Must(t, pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
-			_, err := tx.Exec(t.Context(), string(limit), "2000ms")
-			if got := pgValue[string](t, tx, "SHOW lock_timeout"); got != want {
-				t.Errorf("a session with %s waits %s, want %s", own, got, want)
-			}
-			return err
-		}))
-		if got := pgValue[string](t, conn, "SHOW lock_timeout"); got != own {
-			t.Errorf("a session with %s has %s afterwards", own, got)
 		}
 	}
 }

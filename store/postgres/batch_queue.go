@@ -10,7 +10,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // Limits of batches.
@@ -64,7 +63,7 @@ var errAlone = fmt.Errorf("%w: the call needs a statement of its own", store.Err
 func newQueue(t *table) *batching.Queue[queuedCall] {
 	t.maxUncombined = fewCalls
 	lanes := mostLanes
-	if _, limit := t.db.Use(); limit > 0 {
+	if _, limit := t.db.use(); limit > 0 {
 		t.maxUncombined = max(1, min(t.maxUncombined, int64(limit/2)))
 		lanes = max(1, min(lanes, limit/2))
 	}
@@ -136,9 +135,9 @@ func (t *table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 // separate statement.
 func (t *table) sendBatch(ctx context.Context, b *callBatch) error {
 	return t.Use(ctx, "batch", func(ctx context.Context, c *connection) error {
-		err := c.send(ctx, func() []wire.Call { return b.statements(&t.statements, t.Recent.Common()) })
+		err := c.send(ctx, func() []statementCall { return b.statements(&t.statements, t.Recent.Common()) })
 		var serverErr *pgconn.PgError
-		if errors.As(err, &serverErr) && wire.Undone(serverErr) && serverErr.Code != wire.CodeReadOnly { // one of them may have caused it
+		if errors.As(err, &serverErr) && undone(serverErr) && serverErr.Code != codeReadOnly { // one of them may have caused it
 			return errAlone
 		}
 		return t.Dialect.Executed(err)

@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // newTestTable returns the table of the defaults over db.
 func newTestTable(t *testing.T, db *sql.DB, logger *slog.Logger) *table {
 	t.Helper()
-	st, err := newTable(wire.Database{SQL: db}, Config{Logger: logger})
+	st, err := newTable(database{sql: db}, Config{Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +37,9 @@ func TestQueueFollowsThePool(t *testing.T) {
 		{Config{}, 100, 8},
 		{Config{NoCombining: true}, 100, 0},
 	} {
-		db := sql.OpenDB(&pgtest.Refusing{})
+		db := sql.OpenDB(&refusing{})
 		db.SetMaxOpenConns(test.conns)
-		st, err := newTable(wire.Database{SQL: db}, test.config)
+		st, err := newTable(database{sql: db}, test.config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +56,7 @@ func TestQueueFollowsThePool(t *testing.T) {
 func TestCombinedCallsShareTheirConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		away := pgtest.Refusing{Hangs: true}
+		away := refusing{Hangs: true}
 		db := sql.OpenDB(&away)
 		defer func() { _ = db.Close() }()
 		st := newTestTable(t, db, slog.Default())

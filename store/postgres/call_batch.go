@@ -7,7 +7,6 @@ import (
 
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // callBatch is a batch of claims and completions, and its answers.
@@ -93,12 +92,12 @@ func (b *callBatch) finish(err error) {
 //
 // Earlier answers are cleared: a batch that is sent again was undone,
 // and a record that it created may be another owner's by now.
-func (b *callBatch) statements(sql *statements, replays bool) []wire.Call {
+func (b *callBatch) statements(sql *statements, replays bool) []statementCall {
 	b.claims.forget()
 	b.completes.forget()
-	list := make([]wire.Call, 0, 2)
+	list := make([]statementCall, 0, 2)
 	if m := &b.claims; len(m.calls) > 0 {
-		list = append(list, sql.claims.Call(b.readClaim,
+		list = append(list, sql.claims.call(b.readClaim,
 			array(m, func(v *queuedCall) []byte { return v.claim.ID[:] }),
 			array(m, func(v *queuedCall) []byte { return v.claim.Owner[:] }),
 			array(m, func(v *queuedCall) []byte { return v.claim.Fingerprint[:] }),
@@ -111,7 +110,7 @@ func (b *callBatch) statements(sql *statements, replays bool) []wire.Call {
 			replays))
 	}
 	if m := &b.completes; len(m.calls) > 0 {
-		list = append(list, sql.completes.Call(b.readCompleted,
+		list = append(list, sql.completes.call(b.readCompleted,
 			array(m, func(v *queuedCall) []byte { return v.complete.ID[:] }),
 			array(m, func(v *queuedCall) []byte { return v.complete.Owner[:] }),
 			array(m, func(v *queuedCall) []byte { return payloadOf(&v.complete) }),
@@ -134,26 +133,26 @@ func array[T any](m *members, of func(*queuedCall) T) []T {
 // created. Another process may have created a record of the same ID, so the claim was
 // granted only if the record has its owner. If there is a row of each kind for an ID, the
 // old record was released or purged in between, and the created one counts.
-func (b *callBatch) readClaim(row *wire.Row) {
-	v, at, ok := b.claims.find(row.Bytes())
-	if !ok || len(row.Columns) != 12 {
-		row.Err = wire.ErrRow
+func (b *callBatch) readClaim(row *binaryRow) {
+	v, at, ok := b.claims.find(row.bytes())
+	if !ok || len(row.columns) != 12 {
+		row.err = errRow
 		return
 	}
-	there := row.Columns[0] != nil
+	there := row.columns[0] != nil
 	if there && b.claims.ends[at] == nil {
 		return // created by this batch, and then seen
 	}
 	var found sqlstore.Seen
-	found.Version, found.State = row.Smallint(), row.Smallint()
-	found.Owner, found.Fingerprint = row.Bytes(), row.Bytes()
-	found.Attempt, found.Fence = row.Integer(), row.Bigint()
-	found.LeaseUntil, found.ValidUntil = row.Bigint(), row.Bigint()
-	found.At = row.Bigint()
+	found.Version, found.State = row.smallint(), row.smallint()
+	found.Owner, found.Fingerprint = row.bytes(), row.bytes()
+	found.Attempt, found.Fence = row.integer(), row.bigint()
+	found.LeaseUntil, found.ValidUntil = row.bigint(), row.bigint()
+	found.At = row.bigint()
 	found.Clock = found.At
-	found.AtMostOnce = row.Smallint() != 0
-	size := row.Bytes()
-	found.Payload = row.Bytes()
+	found.AtMostOnce = row.smallint() != 0
+	size := row.bytes()
+	found.Payload = row.bytes()
 	if !there {
 		v.result = sqlstore.Granted(found.Attempt, found.Fence, time.Duration(found.LeaseUntil-found.At)*time.Microsecond)
 		if b.claims.ends[at] = nil; !bytes.Equal(found.Owner, v.claim.Owner[:]) {
@@ -172,13 +171,13 @@ func (b *callBatch) readClaim(row *wire.Row) {
 }
 
 // readCompleted reads a row of completes.sql.
-func (b *callBatch) readCompleted(row *wire.Row) {
-	v, at, ok := b.completes.find(row.Bytes())
+func (b *callBatch) readCompleted(row *binaryRow) {
+	v, at, ok := b.completes.find(row.bytes())
 	if !ok {
-		row.Err = wire.ErrRow
+		row.err = errRow
 		return
 	}
-	if owner := row.Bytes(); bytes.Equal(owner, v.complete.Owner[:]) {
+	if owner := row.bytes(); bytes.Equal(owner, v.complete.Owner[:]) {
 		b.completes.ends[at] = nil
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // together sends calls as one batch to f, and returns how each of them ended.
@@ -96,7 +95,7 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 		for range 2 { // a batch is sent again
 			b.claims.ends[0], b.completes.ends[0] = nil, nil // void, as it was undone
 			list := b.statements(&texts, true)
-			if len(list) != 2 || list[0].Statement != texts.claims || list[1].Statement != texts.completes {
+			if len(list) != 2 || list[0].statement != texts.claims || list[1].statement != texts.completes {
 				t.Fatalf("%d statements", len(list))
 			}
 			want := []any{
@@ -108,14 +107,14 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 				[]string{"request 1", "request 3"},
 				true,
 			}
-			if !reflect.DeepEqual(list[0].Args, want) {
-				t.Errorf("claims have the parameters %v, want %v", list[0].Args, want)
+			if !reflect.DeepEqual(list[0].args, want) {
+				t.Errorf("claims have the parameters %v, want %v", list[0].args, want)
 			}
 			want = []any{
 				ids(1, 2), owners(12, 21), [][]byte{[]byte("answer"), []byte("answer")}, twice(90 * time.Minute), twice(time.Hour),
 			}
-			if !reflect.DeepEqual(list[1].Args, want) {
-				t.Errorf("completions have the parameters %v, want %v", list[1].Args, want)
+			if !reflect.DeepEqual(list[1].args, want) {
+				t.Errorf("completions have the parameters %v, want %v", list[1].args, want)
 			}
 		}
 	}, claimOf(3, 31), completion(2, 21), claimOf(1, 11), claimOf(3, 32), completion(1, 12), claimOf(1, 13))
@@ -126,7 +125,7 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 	}
 	for _, calls := range [][]queuedCall{{claimOf(1, 1), claimOf(2, 2)}, {completion(1, 1), completion(2, 2)}} {
 		together(t, func(b *callBatch) {
-			if list := b.statements(&texts, false); len(list) != 1 || len(list[0].Args) == 10 && list[0].Args[9] != false {
+			if list := b.statements(&texts, false); len(list) != 1 || len(list[0].args) == 10 && list[0].args[9] != false {
 				t.Errorf("%d statements for calls of one kind", len(list))
 			}
 		}, calls...)
@@ -138,13 +137,13 @@ func int4(n int) []byte     { return binary.BigEndian.AppendUint32(nil, uint32(n
 func bigint(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
 // batchRow is a row of claims.sql: a record of an ID, as it was at an instant.
-func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, payload []byte) *wire.Row {
+func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, payload []byte) *binaryRow {
 	var size []byte
 	if payload != nil {
 		size = int4(len(payload))
 	}
 	whose, ident, request := store.Owner{owner}, store.ID{id}, store.Fingerprint{7}
-	return &wire.Row{Columns: [][]byte{
+	return &binaryRow{columns: [][]byte{
 		ident[:], version, state, whose[:], request[:], int4(2), bigint(40),
 		bigint(lease), bigint(valid), bigint(clock),
 		{0, 0},
@@ -159,10 +158,10 @@ func TestBatchAnswersEachCall(t *testing.T) {
 	const now = 1_800_000_000_000_000
 	whole := now + time.Minute.Microseconds()
 	one, two := []byte{0, 1}, []byte{0, 2}
-	read := func(b *callBatch, r *wire.Row) {
+	read := func(b *callBatch, r *binaryRow) {
 		t.Helper()
-		if b.readClaim(r); r.Err != nil {
-			t.Error(r.Err)
+		if b.readClaim(r); r.err != nil {
+			t.Error(r.err)
 		}
 	}
 	ends, results := together(t, func(b *callBatch) {
@@ -175,13 +174,13 @@ func TestBatchAnswersEachCall(t *testing.T) {
 		read(b, batchRow(5, 9, one, two, now, whole, now, []byte{}))     // completed
 		read(b, batchRow(6, 9, one, one, now, whole, now, nil))          // lapsed: to be rewritten
 		large := batchRow(7, 9, one, two, now, whole, now, nil)          // its payload stayed where it is
-		large.Columns[11] = int4(70_000)                                 //
+		large.columns[11] = int4(70_000)                                 //
 		read(b, large)                                                   //
 		read(b, batchRow(8, 9, one, one, now, now, now, nil))            // was there, unseen …
 		read(b, batchRow(8, 8, nil, one, whole, whole, now, nil))        // … and then created
-		for _, wrong := range []*wire.Row{batchRow(99, 1, one, one, 0, 0, 0, nil), {}, {Columns: [][]byte{make([]byte, 32)}}} {
-			if b.readClaim(wrong); !errors.Is(wrong.Err, wire.ErrRow) {
-				t.Errorf("an answer to a call that is not there: %v", wrong.Err)
+		for _, wrong := range []*binaryRow{batchRow(99, 1, one, one, 0, 0, 0, nil), {}, {columns: [][]byte{make([]byte, 32)}}} {
+			if b.readClaim(wrong); !errors.Is(wrong.err, errRow) {
+				t.Errorf("an answer to a call that is not there: %v", wrong.err)
 			}
 		}
 	}, claimOf(1, 1), claimOf(2, 2), claimOf(3, 3), claimOf(4, 4), claimOf(5, 5), claimOf(6, 6), claimOf(7, 7), claimOf(8, 8), claimOf(9, 9))
@@ -212,14 +211,14 @@ func TestBatchAnswersEachCall(t *testing.T) {
 		b.statements(&statements{}, false)
 		for id, owner := range map[byte]byte{1: 1, 2: 9} {
 			ident, whose := store.ID{id}, store.Owner{owner}
-			r := &wire.Row{Columns: [][]byte{ident[:], whose[:]}}
-			if b.readCompleted(r); r.Err != nil {
-				t.Error(r.Err)
+			r := &binaryRow{columns: [][]byte{ident[:], whose[:]}}
+			if b.readCompleted(r); r.err != nil {
+				t.Error(r.err)
 			}
 		}
-		wrong := &wire.Row{Columns: [][]byte{make([]byte, 32), make([]byte, 16)}}
-		if b.readCompleted(wrong); !errors.Is(wrong.Err, wire.ErrRow) {
-			t.Errorf("an answer to a call that is not there: %v", wrong.Err)
+		wrong := &binaryRow{columns: [][]byte{make([]byte, 32), make([]byte, 16)}}
+		if b.readCompleted(wrong); !errors.Is(wrong.err, errRow) {
+			t.Errorf("an answer to a call that is not there: %v", wrong.err)
 		}
 	}, completion(1, 1), completion(2, 2), completion(3, 3))
 	if ends[0] != nil || !errors.Is(ends[1], errAlone) || !errors.Is(ends[2], errAlone) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // oldestServer is the oldest version that this package is tested with.
@@ -37,7 +36,7 @@ func (t *table) judge(_ *sqlstore.Table, on sqlstore.Conn, is map[string]string)
 	if is["process"] != strconv.FormatUint(uint64(conn.PgConn().PID()), 10) {
 		is["pooler"] = "on"
 	}
-	if wire.Observed(conn) {
+	if observed(conn) {
 		is["notices"] = "on"
 	}
 	switch conn.Config().DefaultQueryExecMode {

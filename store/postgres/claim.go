@@ -7,7 +7,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // Claim claims r alone or in a batch. The caller has validated the request.
@@ -23,38 +22,38 @@ type own struct{ *table }
 
 // Insert implements [sqlstore.Own].
 func (t own) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error) {
-	read := func(row *wire.Row) {
+	read := func(row *binaryRow) {
 		inserted = true
-		result = sqlstore.Granted(1, row.Bigint(), time.Duration(row.Bigint())*time.Microsecond)
+		result = sqlstore.Granted(1, row.bigint(), time.Duration(row.bigint())*time.Microsecond)
 	}
-	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.statements.claimInsert.Call(read, claimArgs(r)...)} })
+	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{t.statements.claimInsert.call(read, claimArgs(r)...)} })
 	return result, inserted, t.Dialect.Executed(err)
 }
 
 // Look implements [sqlstore.Own].
 func (t own) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found sqlstore.Seen, err error) {
-	read := func(row *wire.Row) { readSeen(row, &found) }
-	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.statements.claimLook.Call(read, id[:])} })
+	read := func(row *binaryRow) { readSeen(row, &found) }
+	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{t.statements.claimLook.call(read, id[:])} })
 	return found, err
 }
 
 // Complete implements [sqlstore.Own].
 func (t own) Complete(ctx context.Context, on sqlstore.Conn, r *store.CompleteRequest) (done bool, err error) {
-	err = connectionOf(on).send(ctx, func() []wire.Call {
-		return []wire.Call{t.statements.completeOwn.Call(func(*wire.Row) { done = true }, completionArgs(r)...)}
+	err = connectionOf(on).send(ctx, func() []statementCall {
+		return []statementCall{t.statements.completeOwn.call(func(*binaryRow) { done = true }, completionArgs(r)...)}
 	})
 	return done, t.Dialect.Executed(err)
 }
 
 // readSeen reads a row of claim_look.sql.
-func readSeen(row *wire.Row, found *sqlstore.Seen) {
-	*found = sqlstore.Seen{Found: true, At: row.Bigint()}
+func readSeen(row *binaryRow, found *sqlstore.Seen) {
+	*found = sqlstore.Seen{Found: true, At: row.bigint()}
 	found.Clock = found.At
-	found.Version, found.State = row.Smallint(), row.Smallint()
-	found.Owner, found.Fingerprint = bytes.Clone(row.Bytes()), bytes.Clone(row.Bytes())
-	found.Attempt, found.Fence = row.Integer(), row.Bigint()
-	found.LeaseUntil, found.ValidUntil, found.AtMostOnce = row.Bigint(), row.Bigint(), row.Smallint() != 0
-	found.Payload = bytes.Clone(row.Bytes())
+	found.Version, found.State = row.smallint(), row.smallint()
+	found.Owner, found.Fingerprint = bytes.Clone(row.bytes()), bytes.Clone(row.bytes())
+	found.Attempt, found.Fence = row.integer(), row.bigint()
+	found.LeaseUntil, found.ValidUntil, found.AtMostOnce = row.bigint(), row.bigint(), row.smallint() != 0
+	found.Payload = bytes.Clone(row.bytes())
 }
 
 // claimArgs are the parameters of claim_insert.sql.

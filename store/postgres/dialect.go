@@ -1,16 +1,11 @@
 package reprisepg
 
 import (
-	"context"
-	"errors"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // clock is when the transaction began, because in the extended protocol the start of the
@@ -47,47 +42,11 @@ func newDialect(n *names) *sqlstore.Dialect {
 		Versions: versions,
 		Calls:    "SELECT '" + strings.Join(n.signatures, "'::regprocedure, '") + "'::regprocedure",
 		Alone:    n.alone,
-		Missing:  func(err error) bool { return wire.HasCode(err, wire.CodeNoTable) },
+		Missing:  func(err error) bool { return hasCode(err, codeNoTable) },
 		Settings: settings,
 		Classify: classify,
 		Retires:  retires,
-		ReadOnly: func(err error) bool { return wire.HasCode(err, wire.CodeReadOnly) },
+		ReadOnly: func(err error) bool { return hasCode(err, codeReadOnly) },
 		Advice:   advice,
 	}
-}
-
-// advice returns the remedy for a failure. That of a migration may be to use another
-// role.
-func advice(op string, err error) string {
-	switch {
-	case op != "migrate":
-		return wire.Advice(err)
-	case wire.HasCode(err, wire.CodeNoPrivilege):
-		return "; migrate as the owner of the tables, or with a role that has CREATE on the schema, and on the database if the schema is missing"
-	}
-	return ""
-}
-
-// classify returns the sentinel for a failure of the server or of a connection.
-func classify(err error, committing bool) error {
-	if wire.HasCode(err, wire.CodeSerialization, wire.CodeDeadlock, wire.CodeLockTimeout) {
-		return sqlstore.ErrLostRace
-	}
-	class := wire.Class(err)
-	if errors.Is(class, store.ErrUnknown) && !committing {
-		return store.ErrUnavailable
-	}
-	return class
-}
-
-// retires reports whether a connection is of no use after err: it is lost, its session
-// has ended, or its server is read-only, as a primary is after a failover. A new
-// connection may reach the new primary.
-func retires(err error) bool {
-	var serverErr *pgconn.PgError
-	if errors.As(err, &serverErr) {
-		return !wire.Undone(serverErr) || serverErr.Code == wire.CodeReadOnly
-	}
-	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
-		!errors.Is(err, sqlstore.ErrLostRace) && !sqlstore.IsResult(err)
 }

@@ -57,7 +57,7 @@ func begin(ctx context.Context, overSQL bool) (*session, error) {
 		return nil, err
 	}
 	s := began.(*session) //nolint:forcetypeassert // there is no other of this name
-	switch stored := s.table.db.SQL != nil; {
+	switch stored := s.table.db.sql != nil; {
 	case stored && !overSQL:
 		return nil, invalid("the store is over a *sql.DB; call SQLTx")
 	case !stored && overSQL:

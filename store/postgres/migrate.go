@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // Migration is one step of the schema of PostgreSQL. Its statements belong in one
@@ -53,15 +52,15 @@ func Grants(c Config, role string) (string, error) {
 // [Config.Logger]: a process of this release may restart while the next one is rolled
 // out. If this release cannot use it, the error is ErrMisconfigured.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, c Config) error {
-	return migrate(ctx, wire.Database{Pool: pool}, c)
+	return migrate(ctx, database{pool: pool}, c)
 }
 
 // MigrateSQL is [Migrate] for a *sql.DB: see [NewSQL].
 func MigrateSQL(ctx context.Context, db *sql.DB, c Config) error {
-	return migrate(ctx, wire.Database{SQL: db}, c)
+	return migrate(ctx, database{sql: db}, c)
 }
 
-func migrate(ctx context.Context, db wire.Database, c Config) error {
+func migrate(ctx context.Context, db database, c Config) error {
 	t, err := newTable(db, c)
 	if err != nil {
 		return err
@@ -72,15 +71,15 @@ func migrate(ctx context.Context, db wire.Database, c Config) error {
 // SchemaVersion returns the version of the schema of c: the Version of the last
 // [Migration] that was applied. 0 means that there is none.
 func SchemaVersion(ctx context.Context, pool *pgxpool.Pool, c Config) (int, error) {
-	return version(ctx, wire.Database{Pool: pool}, c)
+	return version(ctx, database{pool: pool}, c)
 }
 
 // SchemaVersionSQL is [SchemaVersion] for a *sql.DB: see [NewSQL].
 func SchemaVersionSQL(ctx context.Context, db *sql.DB, c Config) (int, error) {
-	return version(ctx, wire.Database{SQL: db}, c)
+	return version(ctx, database{sql: db}, c)
 }
 
-func version(ctx context.Context, db wire.Database, c Config) (int, error) {
+func version(ctx context.Context, db database, c Config) (int, error) {
 	t, err := newTable(db, c)
 	if err != nil {
 		return 0, err

@@ -1,9 +1,16 @@
 package reprisepg
 
 import (
-	"github.com/jackc/pgx/v5"
+	"context"
 
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The notes that [ObserveNotices] leaves on a connection.
+const (
+	noteObserved    = "reprise.observed"
+	noteUnconfirmed = "reprise.unconfirmed"
 )
 
 // ObserveNotices makes the stores notice when the server gave up waiting for its
@@ -24,4 +31,38 @@ import (
 // failover would lose looks as safe as any other; with it, the operation fails with
 // ErrNotReplicated and is repeated. Servers without synchronous replication do not need
 // it. It keeps the OnNotice and AfterConnect of c.
-func ObserveNotices(c *pgx.ConnConfig) { wire.ObserveNotices(c) }
+func ObserveNotices(c *pgx.ConnConfig) {
+	notice, connect := c.OnNotice, c.AfterConnect
+	c.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
+		// Only the name of the function identifies the warning: its text is translated, and its
+		// code is that of any warning.
+		if n.Routine == "SyncRepWaitForLSN" {
+			conn.CustomData()[noteUnconfirmed] = true
+		}
+		if notice != nil {
+			notice(conn, n)
+		}
+	}
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		conn.CustomData()[noteObserved] = true
+		if connect != nil {
+			return connect(ctx, conn)
+		}
+		return nil
+	}
+}
+
+// unconfirmed reports whether a commit on conn was not confirmed by the synchronous
+// standby, and clears the note of it.
+func unconfirmed(conn *pgx.Conn) bool {
+	notes := conn.PgConn().CustomData()
+	_, found := notes[noteUnconfirmed]
+	delete(notes, noteUnconfirmed)
+	return found
+}
+
+// observed reports whether [ObserveNotices] configured conn.
+func observed(conn *pgx.Conn) bool {
+	_, found := conn.PgConn().CustomData()[noteObserved]
+	return found
+}

@@ -7,21 +7,19 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // with calls f with a connection of the pool: see [sqlstore.Direct].
 func (t *table) with(ctx context.Context, op string, f func(on sqlstore.Conn) (broken bool)) error {
-	held, err := t.db.Hold(ctx, op)
+	held, err := t.db.hold(ctx, op)
 	if err != nil {
 		return err
 	}
-	defer held.Release()
-	wire.Unconfirmed(held.Conn) // forget the mark of earlier statements
+	defer held.release()
 	if f(&connection{t, held.Conn, op}) {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
-		_ = held.Conn.Close(closing)
+		_ = held.Close(closing)
 	}
 	return nil
 }
@@ -39,31 +37,31 @@ type connection struct {
 
 // Exec implements [sqlstore.Conn].
 func (c *connection) Exec(ctx context.Context, statement string, args ...any) (int, error) {
-	tag, err := wire.Query(ctx, c.conn, statement, args, func(pgx.Rows) error { return nil })
+	tag, err := queryOn(ctx, c.conn, statement, args, func(pgx.Rows) error { return nil })
 	return int(tag.RowsAffected()), c.end(ctx, err)
 }
 
 // Query implements [sqlstore.Conn].
 func (c *connection) Query(ctx context.Context, statement string, read func(sqlstore.Row) error, args ...any) error {
-	_, err := wire.Query(ctx, c.conn, statement, args, func(rows pgx.Rows) error { return read(rows) })
+	_, err := queryOn(ctx, c.conn, statement, args, func(rows pgx.Rows) error { return read(rows) })
 	return c.end(ctx, err)
 }
 
 // send executes prepared calls in one round trip and one transaction. They are made anew
 // if they have to be sent again, because the session lacked the prepared statements.
-func (c *connection) send(ctx context.Context, calls func() []wire.Call) error {
-	prepared := c.table.sender.On(c.conn)
-	_, err := wire.Send(ctx, c.conn, prepared, calls()...)
-	if prepared && wire.NotPrepared(err) {
-		c.table.sender.Lost(ctx, c.conn, err)
-		_, err = wire.Send(ctx, c.conn, false, calls()...)
+func (c *connection) send(ctx context.Context, calls func() []statementCall) error {
+	prepared := c.table.prepares(c.conn)
+	_, err := send(ctx, c.conn, prepared, calls()...)
+	if prepared && notPrepared(err) {
+		c.table.lost(ctx, c.conn, err)
+		_, err = send(ctx, c.conn, false, calls()...)
 	}
 	return c.end(ctx, err)
 }
 
 // end completes the error of a statement, or finds that no standby confirmed its commit.
 func (c *connection) end(ctx context.Context, err error) error {
-	if wire.Unconfirmed(c.conn) {
+	if unconfirmed(c.conn) {
 		return notReplicated(c.op)
 	}
 	if err == nil {

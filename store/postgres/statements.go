@@ -2,8 +2,6 @@ package reprisepg
 
 import (
 	"embed"
-
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 //go:embed sql
@@ -12,25 +10,23 @@ var sqlFiles embed.FS
 // statements are the texts of sql/*.sql: the operations that requests and maintenance
 // execute most, which PostgreSQL has in its own way, and those of handlers' transactions.
 type statements struct {
-	claimInsert, claimLook, claims *wire.Statement
-	completeOwn, completes         *wire.Statement
+	claimInsert, claimLook, claims *statement
+	completeOwn, completes         *statement
 
-	begin, limits, same, completeInTx, commit *wire.Statement
-	waitForLock, again, forget                *wire.Statement
+	begin, limits, same, completeInTx, commit *statement
 
 	renew, purge     string
 	others, unpurged string
 }
 
 func newStatements(n *names) statements {
-	prepared := func(file string) *wire.Statement { return wire.NewStatement(n.load(file)) }
+	prepared := func(file string) *statement { return newStatement(n.load(file)) }
 	return statements{
 		claimInsert: prepared("claim_insert"), claimLook: prepared("claim_look"), claims: prepared("claims"),
 		completeOwn: prepared("complete_own"), completes: prepared("completes"),
 
-		begin: wire.NewStatement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"), limits: prepared("limits"), same: prepared("same"),
-		completeInTx: prepared("complete_in_tx"), commit: wire.NewStatement("COMMIT"),
-		waitForLock: prepared("wait_for_lock"), again: prepared("again"), forget: prepared("forget"),
+		begin: newStatement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"), limits: prepared("limits"), same: prepared("same"),
+		completeInTx: prepared("complete_in_tx"), commit: newStatement("COMMIT"),
 
 		renew: n.load("renew"), purge: n.load("purge"), others: n.load("others"), unpurged: n.load("unpurged"),
 	}

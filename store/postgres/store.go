@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // Store keeps the records in a table: every claim is a statement that commits at once,
@@ -29,13 +28,13 @@ type Store = sqlstore.Store
 // New returns the store over pool. It does not contact the server; [Open] does.
 // The tables must exist: see [Migrate]. The error wraps ErrInvalid.
 func New(pool *pgxpool.Pool, c Config) (*Store, error) {
-	return newStore(wire.Database{Pool: pool}, c)
+	return newStore(database{pool: pool}, c)
 }
 
 // NewSQL is [New] for a *sql.DB over pgx's driver (github.com/jackc/pgx/v5/stdlib).
 // With another driver every call fails with ErrMisconfigured.
 func NewSQL(db *sql.DB, c Config) (*Store, error) {
-	return newStore(wire.Database{SQL: db}, c)
+	return newStore(database{sql: db}, c)
 }
 
 // Open is [New], followed by [store.Checker] and a trial of every operation on a record
@@ -43,15 +42,15 @@ func NewSQL(db *sql.DB, c Config) (*Store, error) {
 // does not hold, such as one without the tables, or that refuses an operation. Warnings
 // go to [Config.Logger].
 func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
-	return openStore(ctx, wire.Database{Pool: pool}, c)
+	return openStore(ctx, database{pool: pool}, c)
 }
 
 // OpenSQL is [Open] for a *sql.DB: see [NewSQL].
 func OpenSQL(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
-	return openStore(ctx, wire.Database{SQL: db}, c)
+	return openStore(ctx, database{sql: db}, c)
 }
 
-func newStore(db wire.Database, c Config) (*Store, error) {
+func newStore(db database, c Config) (*Store, error) {
 	t, err := newTable(db, c)
 	if err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func newStore(db wire.Database, c Config) (*Store, error) {
 	return sqlstore.NewStore(t, t.Transactions()), nil
 }
 
-func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) {
+func openStore(ctx context.Context, db database, c Config) (*Store, error) {
 	t, err := newTable(db, c)
 	if err != nil {
 		return nil, err

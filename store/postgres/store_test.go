@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
 )
 
 // TestNewContactsNoServer: nor does a listing with a cursor of another table. Other calls
 // do, and fail where none answers.
 func TestNewContactsNoServer(t *testing.T) {
 	t.Parallel()
-	away := &pgtest.Refusing{}
+	away := &refusing{}
 	db := sql.OpenDB(away)
 	defer func() { _ = db.Close() }()
 	s, err := NewSQL(db, Config{})

@@ -10,7 +10,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // storeName is the name of the database in error texts, and by which handlers ask.
@@ -22,9 +21,8 @@ const storeName = "postgres"
 type table struct {
 	*sqlstore.Table
 
-	db     wire.Database
-	names  names
-	sender wire.Sender
+	db    database
+	names names
 
 	statements    statements
 	queue         *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
@@ -32,23 +30,24 @@ type table struct {
 	maxUncombined int64                       // how many may be on their way before they are combined
 	purgeFrom     atomic.Int64                // where in the index the next purge begins
 	missing       sqlstore.Minutely
+	unprepared    atomic.Bool // sessions do not keep prepared statements, because a pooler shares them
 }
 
 // newTable returns the table of c. The error wraps ErrInvalid.
-func newTable(db wire.Database, c Config) (*table, error) {
+func newTable(db database, c Config) (*table, error) {
 	o, err := c.options()
 	switch {
 	case err != nil:
 		return nil, err
-	case db.Pool == nil && db.SQL == nil:
+	case db.pool == nil && db.sql == nil:
 		return nil, invalid("the pool is nil")
 	}
 	n := newNames(o.Table, cmp.Or(c.Schema, DefaultSchema))
-	t := &table{db: db, names: n, sender: wire.Sender{Logger: o.Logger}, statements: newStatements(&n)}
+	t := &table{db: db, names: n, statements: newStatements(&n)}
 	d := newDialect(&n)
 	d.Judge, d.JudgeTable = t.judge, t.judgeTable
 	o.Table = n.table
-	t.Table = sqlstore.NewTable(nil, d, o, &sqlstore.Direct{With: t.with, Dialect: d}, db.Use)
+	t.Table = sqlstore.NewTable(nil, d, o, &sqlstore.Direct{With: t.with, Dialect: d}, db.use)
 	t.Lend = t.with
 	t.Own = own{t}
 	if !c.NoCombining {
@@ -60,7 +59,7 @@ func newTable(db wire.Database, c Config) (*table, error) {
 // reportMissing logs, at most once a minute, an error that says that the tables do not
 // exist: every request fails then, and the log has to say why.
 func (t *table) reportMissing(ctx context.Context, err error) {
-	if !wire.HasCode(err, wire.CodeNoTable, wire.CodeNoColumn, wire.CodeNoFunction, wire.CodeNoSchema) {
+	if !hasCode(err, codeNoTable, codeNoColumn, codeNoFunction, codeNoSchema) {
 		return
 	}
 	if _, due := t.missing.Count(); due {

@@ -26,7 +26,7 @@ func (t *handlerTx) conn() (*pgx.Conn, error) {
 	if t.closed.Load() || t.attempt.ended.Load() {
 		return nil, pgx.ErrTxClosed
 	}
-	return t.attempt.conn, nil
+	return t.attempt.conn.Conn, nil
 }
 
 // Begin opens a savepoint.

@@ -10,7 +10,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // Commit implements [lazytx.Session]: the completion and COMMIT are one round trip.
@@ -23,22 +22,22 @@ func (t *session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	if err := t.ready(ctx); err != nil {
 		return err
 	}
-	s, conn := t.table, t.conn
-	wire.Unconfirmed(conn) // forget the mark of earlier statements
-	sent, err := wire.Send(ctx, conn, t.prepared,
-		s.statements.same.Call(nil, t.beganAt),
-		s.statements.completeInTx.Call(nil, completionArgs(r)...),
-		s.statements.commit.Call(nil))
-	if wire.Unconfirmed(conn) {
+	s, conn := t.table, t.conn.Conn
+	unconfirmed(conn) // forget the mark of earlier statements
+	sent, err := send(ctx, conn, t.prepared,
+		s.statements.same.call(nil, t.beganAt),
+		s.statements.completeInTx.call(nil, completionArgs(r)...),
+		s.statements.commit.call(nil))
+	if unconfirmed(conn) {
 		return notReplicated("complete")
 	}
-	if t.prepared && wire.NotPrepared(err) {
-		s.sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
+	if t.prepared && notPrepared(err) {
+		s.stopPreparing(ctx, err) // without a second try: it undid the writes of the handler
 	}
-	if err == nil && sent.Tag.String() != "COMMIT" {
-		return lazytx.NotApplied(storeName, "the server answered COMMIT with "+sent.Tag.String())
+	if err == nil && sent.tag.String() != "COMMIT" {
+		return lazytx.NotApplied(storeName, "the server answered COMMIT with "+sent.tag.String())
 	}
-	return failCommit(err, sent.Done)
+	return failCommit(err, sent.done)
 }
 
 // ready returns an error if there is no transaction to commit.
@@ -67,48 +66,17 @@ func failCommit(err error, done int) error {
 	switch {
 	case err == nil:
 		return nil
-	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 0:
+	case hasCode(err, codeDivisionByZero) && done == 0:
 		return lazytx.EndedByHandler(storeName)
-	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 1:
+	case hasCode(err, codeDivisionByZero) && done == 1:
 		return sqlstore.Lost(storeName, "complete")
-	case wire.HasCode(err, wire.CodeIdleTimeout):
+	case hasCode(err, codeIdleTimeout):
 		return lazytx.NotApplied(storeName, "the server ended the session of an idle owner")
-	case errors.As(err, &serverErr) && wire.Undone(serverErr):
+	case errors.As(err, &serverErr) && undone(serverErr):
 		return lazytx.NotApplied(storeName, err.Error())
 	}
 	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see class in package wire
 }
 
-// Find implements [lazytx.Session], by another connection. It waits for the transaction
-// that holds the record, and reads it then. A record that is still in progress is deleted
-// under the same lock, because the server may not have begun the batch of the COMMIT yet:
-// now that finds no record, and rolls back.
-func (t *session) Find(ctx context.Context) error {
-	held, err := t.table.db.Hold(ctx, "complete")
-	if err != nil {
-		return lazytx.Undecided(storeName, err.Error())
-	}
-	defer held.Release()
-	s, conn := t.table, held.Conn
-	state := int16(-1)
-	wire.Unconfirmed(conn) // forget the mark of earlier statements
-	sent, err := wire.Send(ctx, conn, false,
-		s.statements.begin.Call(nil),
-		s.statements.waitForLock.Call(nil, milliseconds(lazytx.FindWait(ctx))),
-		s.statements.again.Call(func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:]),
-		s.statements.forget.Call(nil, t.id[:], t.owner[:]),
-		s.statements.commit.Call(nil))
-	switch {
-	case wire.Unconfirmed(conn):
-		return notReplicated("complete")
-	case err != nil:
-		return lazytx.Undecided(storeName, err.Error())
-	case sent.Tag.String() != "COMMIT":
-		return lazytx.Undecided(storeName, "the transaction that looked for the record was rolled back")
-	case state == sqlstore.Completed:
-		return nil
-	case state == sqlstore.Running:
-		return lazytx.NotApplied(storeName, "the connection was lost, and the server rolled back")
-	}
-	return lazytx.Undecided(storeName, "the record is not this owner's any more")
-}
+// Find implements [lazytx.Session].
+func (t *session) Find(ctx context.Context) error { return t.table.Find(ctx, t.id, t.owner) }

@@ -13,7 +13,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // Transactions returns those of handlers. A completion and its COMMIT are one batch: if
@@ -31,8 +30,7 @@ type session struct {
 	id    store.ID
 	owner store.Owner
 
-	held     *wire.Held
-	conn     *pgx.Conn   // that of held
+	conn     *heldConn
 	lent     *sqltx.Lent // over a *sql.DB
 	tx       *sql.Tx     // that of lent
 	prepared bool        // the session has the prepared statements
@@ -46,28 +44,28 @@ var _ lazytx.Session = (*session)(nil)
 
 // begin takes a connection, and begins the transaction on it, in one round trip.
 func (t *table) begin(ctx context.Context, id store.ID, owner store.Owner) (lazytx.Session, error) {
-	held, err := t.db.Hold(ctx, "begin")
+	conn, err := t.db.hold(ctx, "begin")
 	if err != nil {
 		return nil, err
 	}
-	s := &session{table: t, id: id, owner: owner, held: held, conn: held.Conn, prepared: t.sender.On(held.Conn)}
+	s := &session{table: t, id: id, owner: owner, conn: conn, prepared: t.prepares(conn.Conn)}
 	begun := false
 	defer func() { // also when a tracer of the application panics
 		if !begun {
 			s.close()
 		}
 	}()
-	if err := s.beginOn(ctx, held.Conn); err != nil {
+	if err := s.beginOn(ctx, conn.Conn); err != nil {
 		t.reportMissing(ctx, err)
-		if wire.HasCode(err, wire.CodeReadOnly, wire.CodeUnsupported) { // a standby refuses READ WRITE
-			held.Kill()
+		if hasCode(err, codeReadOnly, codeUnsupported) { // a standby refuses READ WRITE
+			conn.kill()
 		}
-		return nil, wire.Fail("begin", err)
+		return nil, t.Dialect.Fail("begin", err)
 	}
-	if held.Driver != nil {
-		s.lent = sqltx.Lend(held.Driver)
+	if conn.driver != nil {
+		s.lent = sqltx.Lend(conn.driver)
 		if err := s.lent.Begin(nil); err != nil { //nolint:contextcheck // it outlives this call
-			return nil, wire.Fail("begin", err)
+			return nil, t.Dialect.Fail("begin", err)
 		}
 		s.tx = s.lent.Tx
 	}
@@ -81,16 +79,16 @@ func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 	s := t.table
 	send := func() error {
 		if t.prepared {
-			for _, st := range []*wire.Statement{s.statements.begin, s.statements.limits, s.statements.same, s.statements.completeInTx, s.statements.commit} {
-				if _, err := wire.Prepare(ctx, conn, st); err != nil {
+			for _, st := range []*statement{s.statements.begin, s.statements.limits, s.statements.same, s.statements.completeInTx, s.statements.commit} {
+				if _, err := prepare(ctx, conn, st); err != nil {
 					return err
 				}
 			}
 		}
 		var process uint32
-		_, err := wire.Send(ctx, conn, t.prepared, s.statements.begin.Call(nil), s.statements.limits.Call(func(row *wire.Row) {
-			t.beganAt = row.Bigint()
-			process = uint32(row.Integer()) //nolint:gosec // its bits
+		_, err := send(ctx, conn, t.prepared, s.statements.begin.call(nil), s.statements.limits.call(func(row *binaryRow) {
+			t.beganAt = row.bigint()
+			process = uint32(row.integer()) //nolint:gosec // its bits
 		}, milliseconds(s.Options.TxTimeout)))
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was
 		// not needed yet.
@@ -99,8 +97,8 @@ func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 	}
 	prepared := t.prepared
 	err := send()
-	if prepared && wire.NotPrepared(err) {
-		s.sender.Lost(ctx, conn, err)
+	if prepared && notPrepared(err) {
+		s.lost(ctx, conn, err)
 		t.prepared = false
 		if conn.PgConn().TxStatus() != txIdle {
 			if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
@@ -115,7 +113,7 @@ func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 // Expire implements [lazytx.Session]: the server rolls back when it finds the connection
 // closed.
 func (t *session) Expire() (over bool) {
-	t.held.Kill()
+	t.conn.kill()
 	return false
 }
 
@@ -138,7 +136,7 @@ func (t *session) undo(ctx context.Context) error {
 		return nil
 	}
 	if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
-		t.held.Kill()
+		t.conn.kill()
 		return fmt.Errorf("%w: postgres: rollback: %s", store.ErrUnknown, err.Error())
 	}
 	return nil
@@ -150,7 +148,7 @@ func (t *session) takeBack(ctx context.Context) {
 	if t.lent == nil {
 		return
 	}
-	stop := context.AfterFunc(ctx, t.held.Kill)
+	stop := context.AfterFunc(ctx, t.conn.kill)
 	defer stop()
 	t.lent.Close()
 	t.lent.End()
@@ -167,12 +165,12 @@ func (t *session) End(back func()) {
 func (t *session) close() {
 	t.Refuse()
 	if t.lent != nil {
-		t.held.Kill()
+		t.conn.kill()
 		t.lent.Close()
 		t.lent.End()
 		t.lent = nil
 	}
-	t.held.Release()
+	t.conn.release()
 }
 
 // The states of a connection that pgx reports.

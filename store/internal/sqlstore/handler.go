@@ -275,24 +275,39 @@ func (s *session) renew(r *store.RenewRequest, status *store.RenewStatus) (answe
 	return true
 }
 
-// Find implements [lazytx.Session]: it reads the record once no transaction is writing
-// it.
-func (s *session) Find(ctx context.Context) error {
+// Find implements [lazytx.Session].
+func (s *session) Find(ctx context.Context) error { return s.Table.Find(ctx, s.id, s.owner) }
+
+// Find finds out whether an owner has completed its record, where the answer to the
+// COMMIT was lost: see [lazytx.Session]. It waits for the transaction that writes the
+// record, and reads it then. A record that is still in progress is forgotten, because the
+// server may not have begun what the COMMIT came with: now that finds no record, and
+// rolls back. One that is completed is written as it is, because the answer to a commit
+// is what confirms replication.
+func (t *Table) Find(ctx context.Context, id store.ID, owner store.Owner) error {
 	ctx, cancel := context.WithTimeout(ctx, lazytx.FindWait(ctx))
 	defer cancel()
-	var found *row
-	err := s.Write(ctx, "complete", func(ctx context.Context, on Conn) (err error) {
-		found, err = s.hold(ctx, on, s.id)
-		return err
-	})
-	why := "the record is not this owner's any more"
-	switch {
-	case err != nil:
-		why = err.Error()
-	case found.runs(s.owner):
-		return lazytx.NotApplied(s.Dialect.Name, "the COMMIT was not executed")
-	case found.Found && found.Readable() && bytes.Equal(found.Owner, s.owner[:]): // completed
+	var result error
+	err := t.Write(ctx, "complete", func(ctx context.Context, on Conn) error {
+		found, err := t.query(ctx, on, t.statements.wait, id, false)
+		switch {
+		case err != nil:
+			return err
+		case found.runs(owner):
+			result = lazytx.NotApplied(t.Dialect.Name, "the COMMIT was not executed")
+			return t.forget(ctx, on, found)
+		case found.Found && found.Readable() && bytes.Equal(found.Owner, owner[:]): // completed
+			result = nil
+			return t.change(ctx, on, found, t.statements.touch)
+		}
+		result = lazytx.Undecided(t.Dialect.Name, "the record is not this owner's any more")
 		return nil
+	})
+	switch {
+	case err == nil:
+		return result
+	case errors.Is(err, store.ErrNotReplicated):
+		return err
 	}
-	return lazytx.Undecided(s.Dialect.Name, why)
+	return lazytx.Undecided(t.Dialect.Name, err.Error())
 }

@@ -1,4 +1,4 @@
-package wire
+package reprisepg
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func TestDatabaseRefusesAnotherDriver(t *testing.T) {
 	t.Parallel()
 	db := sql.OpenDB(foreign{})
 	defer func() { _ = db.Close() }()
-	if _, err := (Database{SQL: db}).Hold(t.Context(), "begin"); !errors.Is(err, store.ErrMisconfigured) {
+	if _, err := (database{sql: db}).hold(t.Context(), "begin"); !errors.Is(err, store.ErrMisconfigured) {
 		t.Errorf("hold: %v", err)
 	}
 	if n := db.Stats().InUse; n != 0 {

@@ -1,4 +1,4 @@
-package wire
+package reprisepg
 
 import (
 	"encoding/binary"
@@ -33,58 +33,58 @@ func parameters(types *pgtype.Map, args []any) (values [][]byte, err error) {
 	return values, nil
 }
 
-// Row reads the columns of one row of an answer, in order. If a column does not have the
-// size of its type, Row reads a zero and sets Err.
-type Row struct {
-	Columns [][]byte
-	Err     error
+// binaryRow reads the columns of one row of an answer, in order. If a column does not
+// have the size of its type, it reads a zero and sets err.
+type binaryRow struct {
+	columns [][]byte
+	err     error
 }
 
-// Bytes reads a column as it is, and nil for NULL.
-func (r *Row) Bytes() []byte {
-	if len(r.Columns) == 0 {
-		r.Err = ErrRow
+// bytes reads a column as it is, and nil for NULL.
+func (r *binaryRow) bytes() []byte {
+	if len(r.columns) == 0 {
+		r.err = errRow
 		return nil
 	}
-	column := r.Columns[0]
-	r.Columns = r.Columns[1:]
+	column := r.columns[0]
+	r.columns = r.columns[1:]
 	return column
 }
 
-func (r *Row) sized(n int) []byte {
-	column := r.Bytes()
+func (r *binaryRow) sized(n int) []byte {
+	column := r.bytes()
 	if len(column) == n {
 		return column
 	}
 	if column != nil {
-		r.Err = ErrRow
+		r.err = errRow
 	}
 	return nil
 }
 
-// Smallint reads a smallint, and zero for NULL.
-func (r *Row) Smallint() int16 {
+// smallint reads a smallint, and zero for NULL.
+func (r *binaryRow) smallint() int16 {
 	if column := r.sized(2); column != nil {
 		return int16(binary.BigEndian.Uint16(column)) //nolint:gosec // its bits
 	}
 	return 0
 }
 
-// Integer reads an integer, and zero for NULL.
-func (r *Row) Integer() int {
+// integer reads an integer, and zero for NULL.
+func (r *binaryRow) integer() int {
 	if column := r.sized(4); column != nil {
 		return int(int32(binary.BigEndian.Uint32(column))) //nolint:gosec // its bits
 	}
 	return 0
 }
 
-// Bigint reads a bigint, and zero for NULL.
-func (r *Row) Bigint() int64 {
+// bigint reads a bigint, and zero for NULL.
+func (r *binaryRow) bigint() int64 {
 	if column := r.sized(8); column != nil {
 		return int64(binary.BigEndian.Uint64(column)) //nolint:gosec // its bits
 	}
 	return 0
 }
 
-// ErrRow says that a row does not have the columns that the statement asked for.
-var ErrRow = errors.New("an answer of the server has other columns than the statement asked for")
+// errRow says that a row does not have the columns that the statement asked for.
+var errRow = errors.New("an answer of the server has other columns than the statement asked for")

@@ -1,11 +1,10 @@
-package wire
+package reprisepg
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,15 +12,15 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Statement is a text that is prepared once in each session, with parameters and columns
+// statement is a text that is prepared once in each session, with parameters and columns
 // in the binary format. Its parameters have casts.
-type Statement struct{ SQL, name string }
+type statement struct{ sql, name string }
 
-// NewStatement names a statement after its text, so that two statements never have one
+// newStatement names a statement after its text, so that two statements never have one
 // name in a session that a pooler lends to several clients.
-func NewStatement(sql string) *Statement {
+func newStatement(sql string) *statement {
 	sum := sha256.Sum256([]byte(sql))
-	return &Statement{SQL: sql, name: "reprise_" + hex.EncodeToString(sum[:12])}
+	return &statement{sql: sql, name: "reprise_" + hex.EncodeToString(sum[:12])}
 }
 
 // sessionState is the store's state of a connection, in its CustomData.
@@ -50,58 +49,48 @@ func stateOf(conn *pgx.Conn) *sessionState {
 	return state
 }
 
-// Sender sends the statements of every request.
-type Sender struct {
-	Logger     *slog.Logger
-	Unprepared atomic.Bool // sessions do not keep prepared statements, because a pooler shares them
-}
+// prepares reports whether to send statements on a connection prepared, and not parsed
+// anew in the same round trip: if the pool prepares its own, until a pooler turns out to
+// lend sessions in which they are missing.
+func (t *table) prepares(conn *pgx.Conn) bool { return stateOf(conn).prepares && !t.unprepared.Load() }
 
-// On reports whether to send statements on a connection prepared, and not parsed anew in
-// the same round trip: if the pool prepares its own, until a pooler turns out to lend
-// sessions in which they are missing.
-func (s *Sender) On(conn *pgx.Conn) (prepared bool) {
-	return stateOf(conn).prepares && !s.Unprepared.Load()
-}
-
-// NotPrepared reports whether a session lacks the statements that were prepared on its
+// notPrepared reports whether a session lacks the statements that were prepared on its
 // connection, or already has those to be prepared: a pooler lends it to several
 // connections. No statement was executed.
-func NotPrepared(err error) bool {
-	return HasCode(err, CodeNoStatement, codeStatementExists)
-}
+func notPrepared(err error) bool { return hasCode(err, codeNoStatement, codeStatementExists) }
 
 // lossesApart is how close two losses of a session must be to suspect a pooler: behind
 // one that shares sessions, a busy connection soon gets another session.
 const lossesApart = time.Minute
 
-// Lost notes that err says that the session of conn lacks the statements that were
+// lost notes that err says that the session of conn lacks the statements that were
 // prepared on its connection. The first time, the session prepares them again, because
 // the application may have executed DISCARD ALL. If it loses them again within
-// lossesApart, or has those of another connection, a pooler shares it, and the sender
+// lossesApart, or has those of another connection, a pooler shares it, and the store
 // gives up: after at most n + 1 losses with n connections.
-func (s *Sender) Lost(ctx context.Context, conn *pgx.Conn, err error) {
+func (t *table) lost(ctx context.Context, conn *pgx.Conn, err error) {
 	state, now := stateOf(conn), time.Now()
-	if HasCode(err, codeStatementExists) || !state.lost.IsZero() && now.Sub(state.lost) < lossesApart {
-		s.GiveUp(ctx, err)
+	if hasCode(err, codeStatementExists) || !state.lost.IsZero() && now.Sub(state.lost) < lossesApart {
+		t.stopPreparing(ctx, err)
 		return
 	}
 	state.lost = now
 	clear(state.prepared)
 }
 
-// GiveUp makes the store send statements unprepared from now on.
-func (s *Sender) GiveUp(ctx context.Context, err error) {
-	if s.Unprepared.Swap(true) {
+// stopPreparing makes the store send statements unprepared from now on.
+func (t *table) stopPreparing(ctx context.Context, err error) {
+	if t.unprepared.Swap(true) {
 		return
 	}
-	s.Logger.LogAttrs(ctx, slog.LevelWarn,
+	t.Options.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"reprisepg: a pooler shares sessions without keeping prepared statements; continuing without them, which costs more. "+
 			"Set the pool's default_query_exec_mode to exec, or max_prepared_statements of PgBouncer 1.21 or newer",
 		slog.String("error", err.Error()))
 }
 
-// Prepare returns the description of st in the session of conn.
-func Prepare(ctx context.Context, conn *pgx.Conn, st *Statement) (*pgconn.StatementDescription, error) {
+// prepare returns the description of st in the session of conn.
+func prepare(ctx context.Context, conn *pgx.Conn, st *statement) (*pgconn.StatementDescription, error) {
 	state := stateOf(conn)
 	if description := state.prepared[st.name]; description != nil {
 		return description, nil
@@ -111,7 +100,7 @@ func Prepare(ctx context.Context, conn *pgx.Conn, st *Statement) (*pgconn.Statem
 			return nil, err
 		}
 	}
-	description, err := conn.PgConn().Prepare(ctx, st.name, st.SQL, nil)
+	description, err := conn.PgConn().Prepare(ctx, st.name, st.sql, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -119,32 +108,32 @@ func Prepare(ctx context.Context, conn *pgx.Conn, st *Statement) (*pgconn.Statem
 	return description, nil
 }
 
-// Call is a statement with its parameters, and the reader of its rows; nil reads none. A
-// row and its columns are valid only during the call.
-type Call struct {
-	Statement *Statement
-	Args      []any
-	Read      func(*Row)
+// statementCall is a statement with its parameters, and the reader of its rows; nil reads
+// none. A row and its columns are valid only during the call.
+type statementCall struct {
+	statement *statement
+	args      []any
+	read      func(*binaryRow)
 }
 
-// Call returns a call of st.
-func (st *Statement) Call(read func(*Row), args ...any) Call {
-	return Call{Statement: st, Args: args, Read: read}
+// call returns a call of st.
+func (st *statement) call(read func(*binaryRow), args ...any) statementCall {
+	return statementCall{statement: st, args: args, read: read}
 }
 
-// Sent says how many calls succeeded, and has the tag of the last of them.
-type Sent struct {
-	Done int
-	Tag  pgconn.CommandTag
+// sentCalls says how many calls succeeded, and has the tag of the last of them.
+type sentCalls struct {
+	done int
+	tag  pgconn.CommandTag
 }
 
-// Send sends the calls in one round trip and one transaction. It reads the answers to the
+// send sends the calls in one round trip and one transaction. It reads the answers to the
 // end, because only then has the server committed.
-func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) (sent Sent, err error) {
+func send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...statementCall) (sent sentCalls, err error) {
 	if tracer := stateOf(conn).tracer; tracer != nil {
 		texts := make([]string, len(calls))
 		for i := range calls {
-			texts[i] = calls[i].Statement.SQL
+			texts[i] = calls[i].statement.sql
 		}
 		defer trace(ctx, conn, tracer, texts, &err)()
 	}
@@ -155,15 +144,15 @@ func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) (se
 	var batch pgconn.Batch
 	for i := range calls {
 		c := &calls[i]
-		values, err := parameters(stateOf(conn).types, c.Args)
+		values, err := parameters(stateOf(conn).types, c.args)
 		if err != nil {
 			return sent, err
 		}
 		if !prepared {
-			batch.ExecParams(c.Statement.SQL, values, nil, binaryFormat, binaryFormat)
+			batch.ExecParams(c.statement.sql, values, nil, binaryFormat, binaryFormat)
 			continue
 		}
-		description, err := Prepare(ctx, conn, c.Statement)
+		description, err := prepare(ctx, conn, c.statement)
 		if err != nil {
 			return sent, err
 		}
@@ -171,7 +160,7 @@ func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) (se
 	}
 	results := conn.PgConn().ExecBatch(ctx, &batch)
 	for i := 0; results.NextResult(); i++ {
-		readErr := sent.read(results.ResultReader(), calls[i].Read)
+		readErr := sent.read(results.ResultReader(), calls[i].read)
 		if err == nil {
 			err = readErr
 		}
@@ -182,10 +171,10 @@ func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) (se
 	return sent, err
 }
 
-// Query executes a statement in one round trip that leaves no state in the session, and
+// queryOn executes a statement in one round trip that leaves no state in the session, and
 // hands each row of its answer to read. The values of rows are binary, so that no setting
 // of the session, such as bytea_output, changes them.
-func Query(ctx context.Context, conn *pgx.Conn, sql string, args []any, read func(pgx.Rows) error) (tag pgconn.CommandTag, err error) {
+func queryOn(ctx context.Context, conn *pgx.Conn, sql string, args []any, read func(pgx.Rows) error) (tag pgconn.CommandTag, err error) {
 	if tracer := stateOf(conn).tracer; tracer != nil {
 		defer trace(ctx, conn, tracer, []string{sql}, &err)()
 	}
@@ -219,39 +208,39 @@ func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, statemen
 }
 
 // sendOne sends one call.
-func (s *Sent) sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *Call) error {
-	values, err := parameters(stateOf(conn).types, c.Args)
+func (s *sentCalls) sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *statementCall) error {
+	values, err := parameters(stateOf(conn).types, c.args)
 	if err != nil {
 		return err
 	}
 	if !prepared {
-		return s.read(conn.PgConn().ExecParams(ctx, c.Statement.SQL, values, nil, binaryFormat, binaryFormat), c.Read)
+		return s.read(conn.PgConn().ExecParams(ctx, c.statement.sql, values, nil, binaryFormat, binaryFormat), c.read)
 	}
-	description, err := Prepare(ctx, conn, c.Statement)
+	description, err := prepare(ctx, conn, c.statement)
 	if err != nil {
 		return err
 	}
-	return s.read(conn.PgConn().ExecStatement(ctx, description, values, binaryFormat, binaryFormat), c.Read)
+	return s.read(conn.PgConn().ExecStatement(ctx, description, values, binaryFormat, binaryFormat), c.read)
 }
 
 // read hands every row of an answer to read, and counts the call if it succeeded.
-func (s *Sent) read(results *pgconn.ResultReader, read func(*Row)) error {
+func (s *sentCalls) read(results *pgconn.ResultReader, read func(*binaryRow)) error {
 	var failed error
 	for results.NextRow() {
 		if read == nil {
 			continue
 		}
-		r := Row{Columns: results.Values()}
+		r := binaryRow{columns: results.Values()}
 		read(&r)
-		if r.Err != nil {
-			failed = r.Err
+		if r.err != nil {
+			failed = r.err
 		}
 	}
 	tag, err := results.Close()
 	if err != nil {
 		return err
 	}
-	s.Done++
-	s.Tag = tag
+	s.done++
+	s.tag = tag
 	return failed
 }

@@ -1,4 +1,4 @@
-package wire
+package reprisepg
 
 import (
 	"bytes"
@@ -36,8 +36,8 @@ func TestParametersAreBinary(t *testing.T) {
 // error and not a value.
 func TestRowReadsWhatTheServerWrote(t *testing.T) {
 	t.Parallel()
-	read := func(r *Row) []int64 {
-		return []int64{int64(r.Smallint()), int64(r.Integer()), r.Bigint(), int64(len(r.Bytes()))}
+	read := func(r *binaryRow) []int64 {
+		return []int64{int64(r.smallint()), int64(r.integer()), r.bigint(), int64(len(r.bytes()))}
 	}
 	columns := [][]byte{{0xff, 0xfe}, {0xff, 0xff, 0xff, 0xfd}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfc}, []byte("rest")}
 	for name, test := range map[string]struct {
@@ -51,13 +51,13 @@ func TestRowReadsWhatTheServerWrote(t *testing.T) {
 		"no column":      {nil, [4]int64{}, true},
 		"another type":   {[][]byte{{1}, {0, 0, 0, 0, 1}, {1, 1}, nil}, [4]int64{}, true},
 	} {
-		r := &Row{Columns: test.columns}
-		if got := [4]int64(read(r)); got != test.want || errors.Is(r.Err, ErrRow) != test.failed {
-			t.Errorf("%s: %v, %v; want %v, and an error: %t", name, got, r.Err, test.want, test.failed)
+		r := &binaryRow{columns: test.columns}
+		if got := [4]int64(read(r)); got != test.want || errors.Is(r.err, errRow) != test.failed {
+			t.Errorf("%s: %v, %v; want %v, and an error: %t", name, got, r.err, test.want, test.failed)
 		}
 	}
-	r := Row{Columns: [][]byte{{}}}
-	if b := r.Bytes(); b == nil || !bytes.Equal(b, []byte{}) {
+	r := binaryRow{columns: [][]byte{{}}}
+	if b := r.bytes(); b == nil || !bytes.Equal(b, []byte{}) {
 		t.Error("the empty payload reads as NULL")
 	}
 }

@@ -1,5 +1,4 @@
-// Package pgtest has helpers for tests of several rooms that run without a server.
-package pgtest
+package reprisepg
 
 import (
 	"context"
@@ -11,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Refusing is a driver of database/sql that makes no connection, and notes when it was
+// refusing is a driver of database/sql that makes no connection, and notes when it was
 // asked to.
-type Refusing struct {
+type refusing struct {
 	Hangs bool // until the caller leaves
 
 	mu    sync.Mutex
@@ -21,7 +20,7 @@ type Refusing struct {
 }
 
 // Connect implements driver.Connector.
-func (r *Refusing) Connect(ctx context.Context) (driver.Conn, error) {
+func (r *refusing) Connect(ctx context.Context) (driver.Conn, error) {
 	r.mu.Lock()
 	r.asked = append(r.asked, time.Now())
 	r.mu.Unlock()
@@ -33,18 +32,18 @@ func (r *Refusing) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // Asked returns when connections were asked for.
-func (r *Refusing) Asked() []time.Time {
+func (r *refusing) Asked() []time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]time.Time(nil), r.asked...)
 }
 
 // Driver implements driver.Connector.
-func (r *Refusing) Driver() driver.Driver { return nil }
+func (r *refusing) Driver() driver.Driver { return nil }
 
-// ServerError is an error of a server whose messages are translated, with a detail that
+// serverError is an error of a server whose messages are translated, with a detail that
 // quotes a row.
-func ServerError(severity, code string) error {
+func serverError(severity, code string) error {
 	return &pgconn.PgError{
 		Severity: "FEHLER", SeverityUnlocalized: severity, Code: code,
 		Message: "said", Detail: "Failing row contains (secret).",

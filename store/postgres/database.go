@@ -1,0 +1,103 @@
+package reprisepg
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
+)
+
+// database is where a store gets its connections: a pgx pool, or a *sql.DB over pgx's
+// driver. Exactly one of the two is set.
+type database struct {
+	pool *pgxpool.Pool
+	sql  *sql.DB
+}
+
+// use says how many connections of the pool are in use, and how many it may have; 0 means
+// that there is no limit.
+func (d database) use() (used, limit int) {
+	if d.pool != nil {
+		stat := d.pool.Stat()
+		return int(stat.AcquiredConns()), int(stat.MaxConns())
+	}
+	stats := d.sql.Stats()
+	return stats.InUse, stats.MaxOpenConnections
+}
+
+// heldConn is a connection out of a pool that one caller uses for several calls.
+type heldConn struct {
+	*pgx.Conn
+
+	driver driver.Conn // over a *sql.DB: the connection of its driver, which may wrap Conn
+
+	// release returns the connection to the pool, which keeps it only if it is idle and
+	// outside of a transaction.
+	release func()
+}
+
+// hold takes a connection out of the pool. Its error says which operation failed.
+func (d database) hold(ctx context.Context, op string) (*heldConn, error) {
+	start := time.Now()
+	conn, err := d.acquire(ctx)
+	if err != nil {
+		used, limit := d.use()
+		return nil, failAcquire(op, err, time.Since(start), used, limit)
+	}
+	unconfirmed(conn.Conn) // forget the mark of earlier statements
+	return conn, nil
+}
+
+func (d database) acquire(ctx context.Context) (*heldConn, error) {
+	if d.pool != nil {
+		conn, err := d.pool.Acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &heldConn{Conn: conn.Conn(), release: conn.Release}, nil
+	}
+	held, err := sqltx.Hold(ctx, d.sql)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgxConn(held.Conn)
+	if err != nil {
+		held.Release(false)
+		return nil, err
+	}
+	return &heldConn{Conn: conn, driver: held.Conn, release: func() { held.Release(unusable(conn)) }}, nil
+}
+
+// kill closes the connection during its use. The server then rolls back, and the next
+// statement on it fails.
+func (c *heldConn) kill() { _ = c.PgConn().Conn().Close() }
+
+// unusable reports whether a connection must not return to the pool: it is closed, or in
+// a transaction.
+func unusable(conn *pgx.Conn) bool {
+	return conn.IsClosed() || conn.PgConn().IsBusy() || conn.PgConn().TxStatus() != txIdle
+}
+
+// pgxConn returns pgx's connection in a connection of database/sql. It looks into drivers
+// that wrap another one, as tracing drivers do.
+func pgxConn(driverConn any) (*pgx.Conn, error) {
+	for {
+		switch c := driverConn.(type) {
+		case *stdlib.Conn:
+			return c.Conn(), nil
+		case interface{ Raw() driver.Conn }:
+			driverConn = c.Raw()
+		default:
+			return nil, fmt.Errorf("%w: postgres: the *sql.DB uses the driver %T, want pgx's (github.com/jackc/pgx/v5/stdlib)",
+				store.ErrMisconfigured, driverConn)
+		}
+	}
+}
