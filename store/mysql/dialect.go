@@ -2,7 +2,6 @@ package reprisemysql
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // dialect is that of MariaDB and MySQL.
@@ -31,7 +31,7 @@ var dialect = sqlstore.Dialect{
 	Isolate:     isolate,
 	Begin:       begin,
 	Back:        "SET SESSION autocommit = @reprise_autocommit, SESSION wait_timeout = @reprise_wait /*M!, SESSION max_statement_time = @reprise_statement */",
-	Undoes:      func(_ driver.Conn, err error) bool { return is(1213)(err) }, // deadlock
+	Undoes:      func(_ *sqltx.Session, err error) bool { return is(1213)(err) }, // deadlock
 	NoSavepoint: is(1305),
 	Tables: "SELECT IF(table_schema = DATABASE(), table_name, CONCAT(table_schema, '.', table_name)), " +
 		"CONCAT('`', REPLACE(table_schema, '`', '``'), '`.`', REPLACE(table_name, '`', '``'), '`') FROM information_schema.columns " +

@@ -2,7 +2,6 @@ package reprisesqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -46,11 +45,11 @@ func isError(err error) bool {
 // undoes reports whether a statement that failed has ended its transaction: SQLite rolls
 // it back after some errors, such as a full disk or the end of a context. BEGIN fails in
 // a transaction.
-func undoes(conn driver.Conn, _ error) bool {
-	if sqltx.Exec(conn, "BEGIN") != nil {
+func undoes(on *sqltx.Session, _ error) bool {
+	if _, err := on.Exec(context.Background(), "BEGIN"); err != nil {
 		return false
 	}
-	_ = sqltx.Exec(conn, "ROLLBACK")
+	_, _ = on.Exec(context.Background(), "ROLLBACK")
 	return true
 }
 

@@ -20,14 +20,27 @@ func (c connector) Driver() driver.Driver { return nil }
 // conn forwards the statements of the handler.
 type conn struct{ *Lent }
 
-// bound returns ctx for a statement, which Interrupt ends.
-func (c *conn) bound(ctx context.Context) (bounded context.Context, release func()) {
+// run executes a statement of the handler, which Interrupt ends. The context of a query
+// lasts until its rows are closed.
+func run[T any](ctx context.Context, c *conn, f func(context.Context) (T, error)) (value T, err error) {
+	if err := c.begin(); err != nil {
+		return value, err
+	}
+	defer c.end(&err)
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.running, cancel)
-	return ctx, func() {
+	release := func() {
 		stop()
 		cancel()
 	}
+	defer func() {
+		if _, open := any(value).(driver.Rows); open {
+			c.open = append(c.open, release)
+		} else {
+			release()
+		}
+	}()
+	return f(ctx)
 }
 
 // errPanic is the error of a statement in which the driver panicked.
@@ -50,14 +63,9 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 }
 
 // PrepareContext implements [driver.ConnPrepareContext].
-func (c *conn) PrepareContext(ctx context.Context, query string) (prepared driver.Stmt, err error) {
-	if err := c.begin(); err != nil {
-		return nil, err
-	}
-	defer c.end(&err)
-	ctx, release := c.bound(ctx)
-	defer release()
-	if prepared, err = prepare(ctx, c.Lent.conn, query); err != nil {
+func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	prepared, err := run(ctx, c, func(ctx context.Context) (driver.Stmt, error) { return prepare(ctx, c.Lent.conn, query) })
+	if err != nil {
 		return nil, err
 	}
 	own := &stmt{Stmt: prepared, conn: c}
@@ -68,44 +76,21 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (prepared drive
 }
 
 // ExecContext implements [driver.ExecerContext].
-func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
-	if err := c.begin(); err != nil {
-		return nil, err
-	}
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	e, ok := c.Lent.conn.(driver.ExecerContext)
 	if !ok {
 		return nil, driver.ErrSkip
 	}
-	defer c.end(&err)
-	ctx, release := c.bound(ctx)
-	defer release()
-	return e.ExecContext(ctx, query, args)
+	return run(ctx, c, func(ctx context.Context) (driver.Result, error) { return e.ExecContext(ctx, query, args) })
 }
 
 // QueryContext implements [driver.QueryerContext].
-func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
-	if err := c.begin(); err != nil {
-		return nil, err
-	}
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	q, ok := c.Lent.conn.(driver.QueryerContext)
 	if !ok {
 		return nil, driver.ErrSkip
 	}
-	return c.query(ctx, func(ctx context.Context) (driver.Rows, error) { return q.QueryContext(ctx, query, args) })
-}
-
-// query executes a query, whose context lasts until its rows are closed.
-func (c *conn) query(ctx context.Context, do func(context.Context) (driver.Rows, error)) (rows driver.Rows, err error) {
-	defer c.end(&err)
-	ctx, release := c.bound(ctx)
-	defer func() {
-		if rows == nil {
-			release()
-		} else {
-			c.open = append(c.open, release)
-		}
-	}()
-	return do(ctx)
+	return run(ctx, c, func(ctx context.Context) (driver.Rows, error) { return q.QueryContext(ctx, query, args) })
 }
 
 // CheckNamedValue implements [driver.NamedValueChecker].
@@ -133,22 +118,13 @@ type stmt struct {
 }
 
 // ExecContext implements [driver.StmtExecContext].
-func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (result driver.Result, err error) {
-	if err := s.conn.begin(); err != nil {
-		return nil, err
-	}
-	defer s.conn.end(&err)
-	ctx, release := s.conn.bound(ctx)
-	defer release()
-	return execute(ctx, s.Stmt, args)
+func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	return run(ctx, s.conn, func(ctx context.Context) (driver.Result, error) { return execute(ctx, s.Stmt, args) })
 }
 
 // QueryContext implements [driver.StmtQueryContext].
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	if err := s.conn.begin(); err != nil {
-		return nil, err
-	}
-	return s.conn.query(ctx, func(ctx context.Context) (driver.Rows, error) { return query(ctx, s.Stmt, args) })
+	return run(ctx, s.conn, func(ctx context.Context) (driver.Rows, error) { return query(ctx, s.Stmt, args) })
 }
 
 // CheckNamedValue implements [driver.NamedValueChecker].
@@ -175,21 +151,4 @@ func positional(args []driver.NamedValue) ([]driver.Value, error) {
 		values[i] = a.Value
 	}
 	return values, nil
-}
-
-// Exec executes a statement without parameters on conn.
-func Exec(conn driver.Conn, statement string) error {
-	ctx := context.Background()
-	if e, ok := conn.(driver.ExecerContext); ok {
-		if _, err := e.ExecContext(ctx, statement, nil); !errors.Is(err, driver.ErrSkip) {
-			return err
-		}
-	}
-	prepared, err := conn.Prepare(statement)
-	if err != nil {
-		return err
-	}
-	defer prepared.Close()
-	_, err = prepared.Exec(nil) //nolint:staticcheck // every driver has it
-	return err
 }

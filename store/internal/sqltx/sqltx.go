@@ -18,9 +18,9 @@ var ErrManaged = errors.New("reprise: the store commits or rolls back the transa
 // errUndone is the error of the statements that follow one which ended the transaction.
 var errUndone = errors.New("reprise: an earlier statement failed, and the database rolled the transaction back with it; return from the handler")
 
-// Undoes reports whether the database rolled the transaction on conn back when a
-// statement failed with err. It is called before the next statement of the connection.
-type Undoes func(conn driver.Conn, err error) bool
+// Undoes reports whether the database rolled a transaction back when a statement failed
+// with err. It is called before the next statement of the connection, which on has.
+type Undoes func(on *Session, err error) bool
 
 // Lent is a connection that is lent to a handler. It turns a panic of the driver into an
 // error, because database/sql does not end a query that panics.
@@ -108,19 +108,15 @@ func (l *Lent) end(err *error) {
 		*err = errPanic{value}
 		return
 	}
-	if failed := *err != nil && !errors.Is(*err, driver.ErrSkip); failed && l.undoes != nil && !l.panicked.Load() {
-		l.ask(*err)
+	if *err == nil || errors.Is(*err, driver.ErrSkip) || l.undoes == nil || l.panicked.Load() {
+		return
 	}
-}
-
-// ask notes whether a failed statement of the handler ended the transaction.
-func (l *Lent) ask(err error) {
-	defer func() {
-		if recover() != nil {
-			l.panicked.Store(true)
-		}
-	}()
-	if l.undoes(l.conn, err) {
+	on := new(Prepared).On(l.conn)
+	defer on.End(false)
+	if l.undoes(on, *err) {
 		l.undone.Store(true)
+	}
+	if on.Panicked() {
+		l.panicked.Store(true)
 	}
 }
