@@ -91,7 +91,9 @@ func TestPostgresCheckFindings(t *testing.T) {
 	}
 	f.exec(t, "ALTER TABLE "+f.records()+" SET UNLOGGED")
 	f.finds(t, "an unlogged table", "unlogged")
-	f.exec(t, "ALTER TABLE "+f.records()+" SET LOGGED")
+	f.exec(t, "ALTER TABLE "+f.records()+" SET LOGGED, SET (autovacuum_enabled = off)")
+	f.finds(t, "a table without autovacuum", "autovacuum")
+	f.exec(t, "ALTER TABLE "+f.records()+" RESET (autovacuum_enabled)")
 
 	server.Set(t, "full_page_writes=off")
 	standby := server.StartStandby(t)

@@ -139,20 +139,12 @@ func (b *callBatch) readClaim(row *binaryRow) {
 		row.err = errRow
 		return
 	}
-	there := row.columns[0] != nil
+	size, there := row.bytes(), row.columns[1] != nil
 	if there && b.claims.ends[at] == nil {
 		return // created by this batch, and then seen
 	}
 	var found sqlstore.Seen
-	found.Version, found.State = row.smallint(), row.smallint()
-	found.Owner, found.Fingerprint = row.bytes(), row.bytes()
-	found.Attempt, found.Fence = row.integer(), row.bigint()
-	found.LeaseUntil, found.ValidUntil = row.bigint(), row.bigint()
-	found.At = row.bigint()
-	found.Clock = found.At
-	found.AtMostOnce = row.smallint() != 0
-	size := row.bytes()
-	found.Payload = row.bytes()
+	readSeen(row, &found)
 	if !there {
 		v.result = sqlstore.Granted(found.Attempt, found.Fence, time.Duration(found.LeaseUntil-found.At)*time.Microsecond)
 		if b.claims.ends[at] = nil; !bytes.Equal(found.Owner, v.claim.Owner[:]) {
@@ -163,9 +155,7 @@ func (b *callBatch) readClaim(row *binaryRow) {
 	if size != nil && found.Payload == nil {
 		return // too large for a batch
 	}
-	found.Found = true
 	if result, writes, err := found.Decide(storeName, &v.claim); !writes {
-		result.Payload = bytes.Clone(result.Payload)
 		v.result, b.claims.ends[at] = result, err
 	}
 }

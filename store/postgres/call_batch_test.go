@@ -144,10 +144,10 @@ func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, 
 	}
 	whose, ident, request := store.Owner{owner}, store.ID{id}, store.Fingerprint{7}
 	return &binaryRow{columns: [][]byte{
-		ident[:], version, state, whose[:], request[:], int4(2), bigint(40),
-		bigint(lease), bigint(valid), bigint(clock),
+		ident[:], size, bigint(clock), version, state, whose[:], request[:], int4(2), bigint(40),
+		bigint(lease), bigint(valid),
 		{0, 0},
-		size, payload,
+		payload,
 	}}
 }
 
@@ -174,7 +174,7 @@ func TestBatchAnswersEachCall(t *testing.T) {
 		read(b, batchRow(5, 9, one, two, now, whole, now, []byte{}))     // completed
 		read(b, batchRow(6, 9, one, one, now, whole, now, nil))          // lapsed: to be rewritten
 		large := batchRow(7, 9, one, two, now, whole, now, nil)          // its payload stayed where it is
-		large.columns[11] = int4(70_000)                                 //
+		large.columns[1] = int4(70_000)                                  //
 		read(b, large)                                                   //
 		read(b, batchRow(8, 9, one, one, now, now, now, nil))            // was there, unseen …
 		read(b, batchRow(8, 8, nil, one, whole, whole, now, nil))        // … and then created

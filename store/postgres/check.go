@@ -86,46 +86,36 @@ func findings(is map[string]string, needed time.Duration) (list sqlstore.Finding
 	return list
 }
 
-// tableState is the description of the table in the catalogue.
-type tableState struct {
-	name       string
-	unlogged   bool
-	unvacuumed bool   // autovacuum leaves the table out
-	missing    string // privileges, separated by commas
-	others     string // grantees, quoted and separated by commas
-	overdue    int64  // days since the oldest record should have been purged
-}
-
-func (t *table) judgeTable(ctx context.Context, _ *sqlstore.Table) (sqlstore.Findings, error) {
-	state := tableState{name: t.names.records}
-	err := t.query(ctx, `SELECT (SELECT relpersistence <> 'p' FROM pg_class WHERE oid = $1::text::regclass),
+// judgeTable returns the unsafe and suspicious properties of the table.
+func (t *table) judgeTable(ctx context.Context, _ *sqlstore.Table) (list sqlstore.Findings, err error) {
+	var (
+		unlogged, unvacuumed bool
+		missing, others      string // privileges, and quoted grantees, separated by commas
+		overdue              int64  // days since the oldest record should have been purged
+	)
+	err = t.query(ctx, `SELECT (SELECT relpersistence <> 'p' FROM pg_class WHERE oid = $1::text::regclass),
 		EXISTS (SELECT FROM pg_class, pg_options_to_table(reloptions) WHERE oid = $1::text::regclass AND option_name = 'autovacuum_enabled' AND NOT option_value::boolean),
 		(SELECT coalesce(string_agg(lack, ', '), '') FROM (
 			SELECT p || ' on ' || $1::text AS lack FROM unnest('{SELECT, INSERT, UPDATE, DELETE}'::text[]) AS p WHERE NOT has_table_privilege($1::text, p)
 			UNION ALL SELECT 'EXECUTE on the functions of ' || $1::text FROM unnest($2::text[]) AS f HAVING NOT bool_and(has_function_privilege(f, 'EXECUTE'))
 		) AS l)`,
-		[]any{t.names.records, t.names.signatures}, &state.unlogged, &state.unvacuumed, &state.missing)
-	if err == nil && state.missing == "" {
-		err = t.query(ctx, t.statements.others, []any{t.names.migrations}, &state.others)
+		[]any{t.names.records, t.names.signatures}, &unlogged, &unvacuumed, &missing)
+	if err == nil && missing == "" {
+		err = t.query(ctx, t.statements.others, []any{t.names.migrations}, &others)
 	}
-	if err == nil && state.missing == "" {
-		err = t.query(ctx, t.statements.unpurged, nil, &state.overdue) // no row means that nothing is due
+	if err == nil && missing == "" {
+		err = t.query(ctx, t.statements.unpurged, nil, &overdue) // no row means that nothing is due
 	}
-	return state.findings(), err
-}
-
-// findings returns the unsafe and suspicious properties of the table.
-func (t *tableState) findings() (list sqlstore.Findings) {
-	list.Add(t.unlogged, "unlogged", store.Unsafe,
+	list.Add(unlogged, "unlogged", store.Unsafe,
 		"the table is unlogged or temporary: a crash empties it, and operations run again; make it permanent with ALTER TABLE … SET LOGGED")
-	list.Add(t.unvacuumed, "autovacuum", store.Warning,
+	list.Add(unvacuumed, "autovacuum", store.Warning,
 		"autovacuum_enabled is off for the table, so it grows without end; RESET (autovacuum_enabled)")
-	list.Add(t.others != "", "other-grants", store.Warning,
-		"%s may read or change the records, which contain responses; unless a service needs that, REVOKE ALL ON %s FROM %s", t.others, t.name, t.others)
-	list.Add(t.overdue > 0, "unpurged", store.Warning,
-		"records have been due for a purge for %d days: the table grows, and responses stay longer than their retention; see in the logs of the services why their purges fail, or whether Config.PurgeEvery turns them off, and delete what is due with reprise purge", t.overdue)
-	list.Add(t.missing != "", "privileges", store.Unsafe, "the role lacks %s; give it what reprisepg.Grants returns", t.missing)
-	return list
+	list.Add(others != "", "other-grants", store.Warning,
+		"%s may read or change the records, which contain responses; unless a service needs that, REVOKE ALL ON %s FROM %s", others, t.names.records, others)
+	list.Add(overdue > 0, "unpurged", store.Warning,
+		"records have been due for a purge for %d days: the table grows, and responses stay longer than their retention; see in the logs of the services why their purges fail, or whether Config.PurgeEvery turns them off, and delete what is due with reprise purge", overdue)
+	list.Add(missing != "", "privileges", store.Unsafe, "the role lacks %s; give it what reprisepg.Grants returns", missing)
+	return list, err
 }
 
 // query reads the one row of a query of a check.

@@ -64,20 +64,3 @@ func TestCheckFindsEachSetting(t *testing.T) {
 		}
 	}
 }
-
-func TestCheckFindsEachFaultOfTheTable(t *testing.T) {
-	t.Parallel()
-	lacking := tableState{unlogged: true, unvacuumed: true, others: "PUBLIC", overdue: 1, missing: "SELECT on x, DELETE on x"}
-	got := lacking.findings()
-	for _, f := range got {
-		if !slices.Contains(findingCodes, f.Code) {
-			t.Errorf("findingCodes lacks %s", f.Code)
-		}
-	}
-	if !slices.Equal(codesOf(got), []string{"unlogged!", "autovacuum", "other-grants", "unpurged", "privileges!"}) || !strings.Contains(got[4].Detail, "SELECT on x, DELETE on x; give it what reprisepg.Grants returns") {
-		t.Errorf("%+v", got)
-	}
-	if got := (&tableState{}).findings(); got != nil {
-		t.Errorf("good tables: %+v", got)
-	}
-}

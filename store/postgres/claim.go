@@ -45,7 +45,7 @@ func (t own) Complete(ctx context.Context, on sqlstore.Conn, r *store.CompleteRe
 	return done, t.Dialect.Executed(err)
 }
 
-// readSeen reads a row of claim_look.sql.
+// readSeen reads a row of claim_look.sql, or what follows the size in one of claims.sql.
 func readSeen(row *binaryRow, found *sqlstore.Seen) {
 	*found = sqlstore.Seen{Found: true, At: row.bigint()}
 	found.Clock = found.At

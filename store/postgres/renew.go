@@ -10,14 +10,8 @@ import (
 
 // Renew extends the leases of a batch in one statement.
 func (t *table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	if len(rs) == 0 {
-		return nil, nil
-	}
 	ids, owners, leases := make([][]byte, len(rs)), make([][]byte, len(rs)), make([]int64, len(rs))
 	for i := range rs {
-		if err := rs[i].Validate(); err != nil {
-			return nil, err
-		}
 		ids[i], owners[i], leases[i] = rs[i].ID[:], rs[i].Owner[:], rs[i].Lease.Microseconds()
 	}
 	statuses := make([]store.RenewStatus, 0, len(rs))

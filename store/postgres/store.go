@@ -55,7 +55,7 @@ func newStore(db database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sqlstore.NewStore(t, t.Transactions()), nil
+	return sqlstore.NewStore(t.Table, t, t.transactions()), nil
 }
 
 func openStore(ctx context.Context, db database, c Config) (*Store, error) {
@@ -63,7 +63,7 @@ func openStore(ctx context.Context, db database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := sqlstore.NewStore(t, t.Transactions())
+	s := sqlstore.NewStore(t.Table, t, t.transactions())
 	if err := t.Prove(ctx, s, c.Accept...); err != nil {
 		return nil, fmt.Errorf("%w%s", err, t.rowSecurityAdvice(ctx))
 	}

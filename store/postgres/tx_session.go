@@ -15,9 +15,9 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
-// Transactions returns those of handlers. A completion and its COMMIT are one batch: if
+// transactions returns those of handlers. A completion and its COMMIT are one batch: if
 // the UPDATE of the record finds no row, it fails, and the transaction with it.
-func (t *table) Transactions() *lazytx.Transactions {
+func (t *table) transactions() *lazytx.Transactions {
 	return &lazytx.Transactions{Name: storeName, Timeout: t.Options.TxTimeout, Slots: t.Turns(), Open: t.begin}
 }
 
@@ -63,8 +63,7 @@ func (t *table) begin(ctx context.Context, id store.ID, owner store.Owner) (lazy
 		return nil, t.Dialect.Fail("begin", err)
 	}
 	if conn.driver != nil {
-		s.lent = sqltx.Lend(conn.driver)
-		if err := s.lent.Begin(nil); err != nil { //nolint:contextcheck // it outlives this call
+		if s.lent, err = sqltx.Lend(conn.driver, nil); err != nil { //nolint:contextcheck // it outlives this call
 			return nil, t.Dialect.Fail("begin", err)
 		}
 		s.tx = s.lent.Tx

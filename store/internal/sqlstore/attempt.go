@@ -8,16 +8,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Renew extends the leases of a batch. An invalid entry refuses the whole batch.
+// Renew extends the leases of a batch. The caller has validated the requests.
 func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	for i := range rs {
-		if err := rs[i].Validate(); err != nil {
-			return nil, err
-		}
-	}
-	if len(rs) == 0 {
-		return nil, nil
-	}
 	if !t.Dialect.Embedded {
 		return t.renewEach(ctx, rs)
 	}

@@ -20,9 +20,9 @@ type Own interface {
 	Complete(ctx context.Context, on Conn, r *store.CompleteRequest) (done bool, err error)
 }
 
-// Answer answers a claim that needs no write, while commits remain unconfirmed: a replay
+// answer answers a claim that needs no write, while commits remain unconfirmed: a replay
 // then waits for none of the claims that wait for a standby or a disk.
-func (t *Table) Answer(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, answered bool, err error) {
+func (t *Table) answer(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, answered bool, err error) {
 	if !t.unconfirmed.Load() {
 		return result, false, nil
 	}
@@ -34,8 +34,8 @@ func (t *Table) Answer(ctx context.Context, r *store.ClaimRequest) (result store
 	return result, !writes, err
 }
 
-// Confirmed says that a commit was confirmed: see [Table.Answer].
-func (t *Table) Confirmed() {
+// confirmed says that a commit was confirmed: see answer.
+func (t *Table) confirmed() {
 	if t.unconfirmed.Load() {
 		t.unconfirmed.Store(false)
 	}

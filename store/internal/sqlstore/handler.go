@@ -92,11 +92,8 @@ func (s *session) begin(ctx context.Context, statements []string) (err error) {
 			return s.Dialect.Fail("begin", err)
 		}
 	}
-	s.lent = sqltx.Lend(s.held.Conn)
-	if err := s.lent.Begin(s.Dialect.Undoes); err != nil { //nolint:contextcheck // it outlives this call
-		return s.Dialect.Fail("begin", err)
-	}
-	return nil
+	s.lent, err = sqltx.Lend(s.held.Conn, s.Dialect.Undoes) //nolint:contextcheck // it outlives this call
+	return s.Dialect.Fail("begin", err)
 }
 
 // Refuse implements [lazytx.Session].

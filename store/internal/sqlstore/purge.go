@@ -87,8 +87,8 @@ func (t *Table) now(ctx context.Context, on Conn) (now int64, err error) {
 	return now, err
 }
 
-// Maintain calls purge at the pace of the store until ctx ends.
-func (t *Table) Maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error)) {
+// maintain calls purge at the pace of the store until ctx ends.
+func (t *Table) maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error)) {
 	atPace(ctx, t.Options.PurgeEvery, purge, func(err error) {
 		if failures, due := t.purgeFailed.Count(); due {
 			t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprise: purge failed",

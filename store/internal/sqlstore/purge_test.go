@@ -24,7 +24,7 @@ func TestMaintainLogsOnceAMinute(t *testing.T) {
 			log.Reset()
 			ctx, stop := context.WithTimeout(t.Context(), d)
 			defer stop()
-			table.Maintain(ctx, func(ctx context.Context, _ int) (int, error) {
+			table.maintain(ctx, func(ctx context.Context, _ int) (int, error) {
 				return 0, purge(ctx)
 			})
 			return strings.Count(log.String(), "\n")

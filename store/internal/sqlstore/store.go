@@ -9,28 +9,21 @@ import (
 	"github.com/reprise-go/reprise/store/internal/slots"
 )
 
-// Records are the operations on a table: those of [Table], or of a database that has some
-// of them in its own way. They get valid requests.
+// Records are the operations on a table that a database may have in its own way; [Table]
+// has them all. They get valid requests.
 type Records interface {
-	Answer(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, answered bool, err error)
 	Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error)
 	Complete(ctx context.Context, r *store.CompleteRequest) error
-	Unknown(ctx context.Context, r *store.UnknownRequest) error
+	Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error)
 	Purge(ctx context.Context, limit int) (purged int, err error)
-	Maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error))
-	Confirmed()
-	Usage() []store.Usage
-	Transacts() error
-	base() *Table
-	shared
 }
 
 // shared are the operations that a [Store] has as its table has them. List returns
 // records in the order of their IDs. An attempt that comes back after a Resolve finds
 // that it lost the record.
 type shared interface {
-	Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error)
 	Release(ctx context.Context, id store.ID, owner store.Owner) error
+	Transacts() error
 	store.Inspector
 	store.Surveyor
 	store.Checker
@@ -56,8 +49,11 @@ var (
 	_ store.Meter      = (*Store)(nil)
 )
 
-// NewStore returns the store over a table, and over the transactions of handlers.
-func NewStore(r Records, t *lazytx.Transactions) *Store { return &Store{r, r, r.base(), t} }
+// NewStore returns the store over a table, which has r in a way of the database, and over
+// the transactions of handlers.
+func NewStore(t *Table, r Records, transactions *lazytx.Transactions) *Store {
+	return &Store{t, r, t, transactions}
+}
 
 // New returns the store over the table of o in db. It does not contact the database. The
 // error wraps ErrInvalid.
@@ -77,10 +73,10 @@ func (d *Dialect) New(db *sql.DB, o Options) (*Store, error) {
 	if d.Embedded {
 		turns := &slots.Slots{Limit: 1} // the database has one writer
 		t := NewTable(pool, d, o, newSerial(pool, d, turns), conns)
-		return NewStore(t, t.transactions(turns)), nil
+		return NewStore(t, t, t.transactions(turns)), nil
 	}
 	t := NewTable(pool, d, o, &Direct{With: pool.lend, Dialect: d}, conns)
-	return NewStore(t, t.transactions(t.Turns())), nil
+	return NewStore(t, t, t.transactions(t.Turns())), nil
 }
 
 // Open is New, followed by [Table.Prove].
@@ -118,12 +114,12 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
 	}
-	if result, answered, err := s.records.Answer(ctx, &r); answered || err != nil {
+	if result, answered, err := s.table.answer(ctx, &r); answered || err != nil {
 		return result, err
 	}
 	result, err := s.records.Claim(ctx, &r)
 	if err == nil && result.Outcome == store.Claimed {
-		s.records.Confirmed()
+		s.table.confirmed()
 	}
 	return result, err
 }
@@ -141,11 +137,21 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	return s.records.Unknown(ctx, &r)
+	return s.table.Unknown(ctx, &r)
 }
 
-// Transacts implements [store.Transactor]: the pool needs two connections at least.
-func (s *Store) Transacts() error { return s.records.Transacts() }
+// Renew implements [store.Store]. An invalid entry refuses the whole batch.
+func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if len(rs) == 0 {
+		return nil, nil
+	}
+	return s.records.Renew(ctx, rs)
+}
 
 // Transaction implements [store.Transactor].
 func (s *Store) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {
@@ -165,8 +171,8 @@ func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
 
 // Maintain implements [store.Maintainer]: it purges at the pace of the configuration
 // until ctx ends. An engine calls it.
-func (s *Store) Maintain(ctx context.Context) { s.records.Maintain(ctx, s.records.Purge) }
+func (s *Store) Maintain(ctx context.Context) { s.table.maintain(ctx, s.records.Purge) }
 
 // Usage implements [store.Meter]: it counts the connections of the pool, and the
 // transactions of handlers with those who wait for one.
-func (s *Store) Usage() []store.Usage { return append(s.records.Usage(), s.transactions.Usage()...) }
+func (s *Store) Usage() []store.Usage { return append(s.table.usage(), s.transactions.Usage()...) }

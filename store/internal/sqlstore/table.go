@@ -28,7 +28,7 @@ type Table struct {
 	db          *Pool // nil where the database has a pool of its own
 	statements  statements
 	turns       *slots.Slots // of writes for a connection
-	unconfirmed atomic.Bool  // the last commit that failed is not known to be confirmed; see Answer
+	unconfirmed atomic.Bool  // the last commit that failed is not known to be confirmed; see answer
 	purgeFailed Minutely
 	writer      atomic.Pointer[session] // the handler's transaction that excludes all other writers
 }
@@ -45,15 +45,13 @@ func NewTable(db *Pool, d *Dialect, o Options, w Writer, conns func() (used, lim
 	return t
 }
 
-func (t *Table) base() *Table { return t }
-
 // Turns returns those of handlers' transactions for a connection.
 func (t *Table) Turns() *slots.Slots {
 	_, limit := t.Conns()
 	return slots.Of(limit, spareOthers)
 }
 
-// Transacts returns an error unless the pool has two connections at least.
+// Transacts implements [store.Transactor]: the pool needs two connections at least.
 func (t *Table) Transacts() error {
 	if _, limit := t.Conns(); limit == 1 {
 		return Invalid(t.Dialect.Name, "the pool has one connection, which a handler's transaction would keep from every other call; give it ten or more")
@@ -61,9 +59,9 @@ func (t *Table) Transacts() error {
 	return nil
 }
 
-// Usage counts the connections of the pool and, for a serial writer, the writes that wait
+// usage counts the connections of the pool and, for a serial writer, the writes that wait
 // for a transaction.
-func (t *Table) Usage() []store.Usage {
+func (t *Table) usage() []store.Usage {
 	used, limit := t.Conns()
 	list := []store.Usage{{Name: "connections", Used: int64(used), Limit: int64(limit)}}
 	if w, ok := t.Writer.(*serial); ok {

@@ -46,39 +46,24 @@ func (s *Session) Insert(ctx context.Context, statement string, args ...any) (nu
 	return number, n == 1, err
 }
 
-func (s *Session) execute(ctx context.Context, statement string, args []any) (result driver.Result, err error) {
-	var direct func([]driver.NamedValue) error
+func (s *Session) execute(ctx context.Context, statement string, args []any) (driver.Result, error) {
+	var direct func([]driver.NamedValue) (driver.Result, error)
 	if e, ok := s.conn.(driver.ExecerContext); ok {
-		direct = func(values []driver.NamedValue) (err error) {
-			result, err = e.ExecContext(ctx, statement, values)
-			return err
-		}
+		direct = func(values []driver.NamedValue) (driver.Result, error) { return e.ExecContext(ctx, statement, values) }
 	}
-	err = s.run(ctx, statement, args, direct, func(on driver.Stmt, values []driver.NamedValue) (err error) {
-		result, err = execute(ctx, on, values)
-		return err
-	})
-	return result, err
+	return runOn(ctx, s, statement, args, direct, execute)
 }
 
 // Query executes a query, and calls read for each row until that fails. The values are
 // valid during the call.
 func (s *Session) Query(ctx context.Context, statement string, read func([]driver.Value) error, args ...any) (err error) {
 	defer s.guard(&err)
-	var (
-		rows   driver.Rows
-		direct func([]driver.NamedValue) error
-	)
+	var direct func([]driver.NamedValue) (driver.Rows, error)
 	if q, ok := s.conn.(driver.QueryerContext); ok {
-		direct = func(values []driver.NamedValue) (err error) {
-			rows, err = q.QueryContext(ctx, statement, values)
-			return err
-		}
+		direct = func(values []driver.NamedValue) (driver.Rows, error) { return q.QueryContext(ctx, statement, values) }
 	}
-	if err := s.run(ctx, statement, args, direct, func(on driver.Stmt, values []driver.NamedValue) (err error) {
-		rows, err = query(ctx, on, values)
-		return err
-	}); err != nil {
+	rows, err := runOn(ctx, s, statement, args, direct, query)
+	if err != nil {
 		return err
 	}
 	err = readAll(ctx, rows, read)
@@ -112,12 +97,13 @@ func (s *Session) guard(err *error) {
 	}
 }
 
-// run executes a statement directly, if the driver can do that, or prepared.
-func (s *Session) run(
-	ctx context.Context, statement string, args []any, direct func([]driver.NamedValue) error, prepared func(driver.Stmt, []driver.NamedValue) error,
-) error {
+// runOn executes a statement directly, if the driver can do that, or prepared.
+func runOn[T any](
+	ctx context.Context, s *Session, statement string, args []any,
+	direct func([]driver.NamedValue) (T, error), prepared func(context.Context, driver.Stmt, []driver.NamedValue) (T, error),
+) (result T, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return result, err
 	}
 	if s.own == nil {
 		s.own, s.kept = s.prepared.of(s.conn)
@@ -125,32 +111,31 @@ func (s *Session) run(
 	if direct != nil && s.own[statement] == nil {
 		values, err := arguments(s.conn, nil, args)
 		if err == nil {
-			err = direct(values)
+			result, err = direct(values)
 		}
 		if !errors.Is(err, driver.ErrSkip) {
-			return err
+			return result, err
 		}
 	}
 	for {
 		on, old := s.own[statement]
 		if !old {
-			var err error
 			if on, err = prepare(ctx, s.conn, statement); err != nil {
-				return err
+				return result, err
 			}
 			s.own[statement] = on
 		}
 		values, err := arguments(s.conn, on, args)
 		if err == nil {
-			err = prepared(on, values)
+			result, err = prepared(ctx, on, values)
 		}
 		if err == nil || !s.prepared.isLost(err) {
-			return err
+			return result, err
 		}
 		delete(s.own, statement) // the server did not execute it
 		_ = on.Close()
 		if !old {
-			return err
+			return result, err
 		}
 	}
 }

@@ -25,7 +25,7 @@ type Undoes func(on *Session, err error) bool
 // Lent is a connection that is lent to a handler. It turns a panic of the driver into an
 // error, because database/sql does not end a query that panics.
 type Lent struct {
-	Tx *sql.Tx // for the handler; nil before Begin
+	Tx *sql.Tx // for the handler
 
 	db        *sql.DB
 	conn      driver.Conn
@@ -38,20 +38,18 @@ type Lent struct {
 	open      []func() // release the contexts of queries
 }
 
-// Lend returns conn for [Lent.Begin].
-func Lend(conn driver.Conn) *Lent {
-	l := &Lent{conn: conn}
+// Lend makes the transaction for the handler. The caller has begun it on the server, and
+// ends it there after [Lent.Close]. undoes is nil where a failed statement is no news.
+func Lend(conn driver.Conn, undoes Undoes) (*Lent, error) {
+	l := &Lent{conn: conn, undoes: undoes}
 	l.running, l.interrupt = context.WithCancel(context.Background())
 	l.db = sql.OpenDB(connector{l})
-	return l
-}
-
-// Begin makes the transaction for the handler. The caller has begun it on the server, and
-// ends it there after [Lent.Close]. undoes is nil where a failed statement is no news.
-func (l *Lent) Begin(undoes Undoes) (err error) {
-	l.undoes = undoes
-	l.Tx, err = l.db.BeginTx(context.Background(), nil)
-	return err
+	var err error
+	if l.Tx, err = l.db.BeginTx(context.Background(), nil); err != nil {
+		l.End()
+		return nil, err
+	}
+	return l, nil
 }
 
 // Refuse makes the calls that the handler still makes fail. It does not wait for those
@@ -68,9 +66,7 @@ func (l *Lent) Interrupt() {
 // the handler that is on its way, and closes the results that it left open.
 func (l *Lent) Close() {
 	l.Refuse()
-	if l.Tx != nil {
-		_ = l.Tx.Rollback() // of no effect on the server
-	}
+	_ = l.Tx.Rollback() // of no effect on the server
 	for _, release := range l.open {
 		release()
 	}
