@@ -26,11 +26,6 @@ func Migrations(c Config) ([]Migration, error) { return dialect.Migrations(sqlst
 // Migrate leaves a schema that is newer than this release as it is, and warns
 // [Config.Logger]: a process of this release may restart while the next one is rolled
 // out. If this release cannot read the table then, the error is ErrMisconfigured.
-//
-// Every statement of the store names its columns, so a later release can add one with a
-// default while this release runs. This one leaves it as it was when it rewrites a row,
-// so the later one must not trust it unless the row still has the revision, which every
-// write raises, that the later one wrote.
 func Migrate(ctx context.Context, db *sql.DB, c Config) error {
 	return dialect.Migrate(ctx, db, sqlstore.Options(c))
 }

@@ -17,11 +17,8 @@ func (t *table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimRe
 	return t.claimCombined(ctx, r)
 }
 
-// own has the statements of single claims and completions.
-type own struct{ *table }
-
 // Insert implements [sqlstore.Own].
-func (t own) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error) {
+func (t *table) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error) {
 	read := func(row *binaryRow) {
 		inserted = true
 		result = sqlstore.Granted(1, row.bigint(), time.Duration(row.bigint())*time.Microsecond)
@@ -31,14 +28,14 @@ func (t own) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest
 }
 
 // Look implements [sqlstore.Own].
-func (t own) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found sqlstore.Seen, err error) {
+func (t *table) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found sqlstore.Seen, err error) {
 	read := func(row *binaryRow) { readSeen(row, &found) }
 	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{t.statements.claimLook.call(read, id[:])} })
 	return found, err
 }
 
-// Complete implements [sqlstore.Own].
-func (t own) Complete(ctx context.Context, on sqlstore.Conn, r *store.CompleteRequest) (done bool, err error) {
+// CompleteOwn implements [sqlstore.Own].
+func (t *table) CompleteOwn(ctx context.Context, on sqlstore.Conn, r *store.CompleteRequest) (done bool, err error) {
 	err = connectionOf(on).send(ctx, func() []statementCall {
 		return []statementCall{t.statements.completeOwn.call(func(*binaryRow) { done = true }, completionArgs(r)...)}
 	})

@@ -47,16 +47,13 @@ func (n *names) fill(text string) string {
 		"{clock}", clock,
 		"{late}", late,
 		"{records}", n.records,
-		"{records_literal}", n.literal(),
+		"{records_literal}", "'" + n.records + "'",
 	}
 	for i, f := range functions {
 		pairs = append(pairs, "{"+f.placeholder+"}", n.functions[i])
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
-
-// literal is the name of the table as a text of SQL.
-func (n *names) literal() string { return "'" + n.records + "'" }
 
 // readSQL returns a file of sql. It panics if the file is missing, which is a bug in this
 // package.

@@ -49,7 +49,7 @@ func newTable(db database, c Config) (*table, error) {
 	o.Table = n.table
 	t.Table = sqlstore.NewTable(nil, d, o, &sqlstore.Direct{With: t.with, Dialect: d}, db.use)
 	t.Lend = t.with
-	t.Own = own{t}
+	t.Own = t
 	if !c.NoCombining {
 		t.queue = newQueue(t)
 	}

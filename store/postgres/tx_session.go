@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,9 +19,6 @@ import (
 func (t *table) transactions() *lazytx.Transactions {
 	return &lazytx.Transactions{Name: storeName, Timeout: t.Options.TxTimeout, Slots: t.Turns(), Open: t.begin}
 }
-
-// milliseconds is a duration as a setting of the server.
-func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
 
 // session is the connection of one transaction. It implements [lazytx.Session].
 type session struct {
@@ -88,7 +84,7 @@ func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 		_, err := send(ctx, conn, t.prepared, s.statements.begin.call(nil), s.statements.limits.call(func(row *binaryRow) {
 			t.beganAt = row.bigint()
 			process = uint32(row.integer()) //nolint:gosec // its bits
-		}, milliseconds(s.Options.TxTimeout)))
+		}, strconv.FormatInt(s.Options.TxTimeout.Milliseconds(), 10)+"ms"))
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was
 		// not needed yet.
 		t.prepared = t.prepared && conn.PgConn().PID() == process

@@ -103,7 +103,7 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 // moment in which the statement holds it, and reports whether it did.
 func (t *Table) completeOwn(ctx context.Context, on Conn, r *store.CompleteRequest, statement string) (done bool, err error) {
 	if t.Own != nil {
-		return t.Own.Complete(ctx, on, r)
+		return t.Own.CompleteOwn(ctx, on, r)
 	}
 	e := endingOf(r)
 	if err := t.fits(ctx, on, e.payload); err != nil {

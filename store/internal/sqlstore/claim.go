@@ -15,9 +15,9 @@ type Own interface {
 	// Look reads the record of a claim as far as its decision needs it.
 	Look(ctx context.Context, on Conn, id store.ID) (Seen, error)
 
-	// Complete completes a record of its owner that is in progress, and reports whether it
-	// did.
-	Complete(ctx context.Context, on Conn, r *store.CompleteRequest) (done bool, err error)
+	// CompleteOwn completes a record of its owner that is in progress, and reports whether
+	// it did.
+	CompleteOwn(ctx context.Context, on Conn, r *store.CompleteRequest) (done bool, err error)
 }
 
 // answer answers a claim that needs no write, while commits remain unconfirmed: a replay

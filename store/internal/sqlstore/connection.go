@@ -141,5 +141,5 @@ func (d *Dialect) start(ctx context.Context, on connection, statement string) er
 
 // isBroken reports whether a connection is useless after an error.
 func (d *Dialect) isBroken(err error) bool {
-	return d.retires(err) || errors.Is(err, driver.ErrBadConn)
+	return err != nil && (errors.Is(err, driver.ErrBadConn) || errors.Is(err, errStale) || d.Retires != nil && d.Retires(err))
 }

@@ -22,7 +22,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/reprise-go/reprise/store/internal/sqltx"
@@ -174,10 +173,6 @@ func (d *Dialect) now() int64 {
 		return 0
 	}
 	return time.Now().UnixMicro()
-}
-
-func (d *Dialect) retires(err error) bool {
-	return err != nil && (errors.Is(err, errStale) || d.Retires != nil && d.Retires(err))
 }
 
 // rest returns the context of statements that follow a write in its transaction.

@@ -16,7 +16,7 @@ import (
 func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	var found *row
 	err := t.Read(ctx, "inspect", func(ctx context.Context, on Conn) (err error) {
-		found, err = t.inspect(ctx, on, id)
+		found, err = t.query(ctx, on, t.statements.inspect, id, true)
 		return err
 	})
 	switch {
@@ -26,11 +26,6 @@ func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 		return store.Record{}, fmt.Errorf("%w: %s: inspect", store.ErrNotFound, t.Dialect.Name)
 	}
 	return found.view(), nil
-}
-
-// inspect reads the record of id with its details.
-func (t *Table) inspect(ctx context.Context, on Conn, id store.ID) (*row, error) {
-	return t.query(ctx, on, t.statements.inspect, id, true)
 }
 
 // visible reports whether operators see the record. They always see an unreadable one.
@@ -46,7 +41,7 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 		if _, err := t.lookTwice(ctx, on, id); err != nil { // waits for those who are writing it
 			return err
 		}
-		found, err := t.inspect(ctx, on, id)
+		found, err := t.query(ctx, on, t.statements.inspect, id, true)
 		if err != nil {
 			return err
 		}

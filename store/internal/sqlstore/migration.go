@@ -10,6 +10,11 @@ import (
 // never changes once it is released. Where statements commit one by one, each of Up
 // either may be executed again or then fails with an error for which [Dialect.Done] is
 // true.
+//
+// Every statement of the store names its columns, so a later release can add one with a
+// default while this release runs. This one leaves it as it was when it rewrites a row,
+// so the later one must not trust it unless the row still has the revision, which every
+// write raises, that the later one wrote.
 type Step struct {
 	Name     string
 	Up, Down []string

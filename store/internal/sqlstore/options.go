@@ -7,12 +7,8 @@ import (
 	"time"
 )
 
-// The values that the zero [Options] stand for.
-const (
-	DefaultTable      = "reprise_records"
-	DefaultTxTimeout  = time.Minute
-	DefaultPurgeEvery = time.Minute
-)
+// DefaultTable is the table of the zero [Options].
+const DefaultTable = "reprise_records"
 
 // Options is the configuration that the stores of all databases share.
 type Options struct {
@@ -30,8 +26,8 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,49}$`)
 // the database, and the first invalid field.
 func Fill(db string, o Options) (Options, error) {
 	o = Options{
-		Table: cmp.Or(o.Table, DefaultTable), TxTimeout: cmp.Or(o.TxTimeout, DefaultTxTimeout),
-		PurgeEvery: cmp.Or(o.PurgeEvery, DefaultPurgeEvery), Logger: cmp.Or(o.Logger, slog.Default()),
+		Table: cmp.Or(o.Table, DefaultTable), TxTimeout: cmp.Or(o.TxTimeout, time.Minute),
+		PurgeEvery: cmp.Or(o.PurgeEvery, time.Minute), Logger: cmp.Or(o.Logger, slog.Default()),
 	}
 	switch {
 	case !identifier.MatchString(o.Table):

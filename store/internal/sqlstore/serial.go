@@ -31,16 +31,13 @@ type operation struct {
 // beginWriter begins a transaction that is the one writer of the database.
 const beginWriter = "BEGIN IMMEDIATE"
 
-// mostOperations bounds the operations of a transaction, so that it takes some
-// milliseconds at most.
-const mostOperations = 128
-
 // newSerial returns the writer of a database. In turns, of which there is one, its
-// transactions wait for those of handlers, first come, first served.
+// transactions wait for those of handlers, first come, first served. The queue bounds the
+// operations of a transaction, so that it takes some milliseconds at most.
 func newSerial(db *Pool, d *Dialect, turns *slots.Slots) *serial {
 	w := &serial{db: db, dialect: d, turns: turns}
 	w.queue = batching.New(batching.Config[operation]{
-		Send: w.send, MaxCalls: mostOperations, Large: math.MaxInt, Begins: true,
+		Send: w.send, Large: math.MaxInt, Begins: true,
 		Inline: func(*operation) bool { return false }, // it may have to wait for another process
 	})
 	return w
