@@ -58,9 +58,9 @@ type Config struct {
 	// Budget bounds the retries of all calls together.
 	Budget Budget
 
-	// RetryServerErrors retries the status 500 as well, except where a problem document or
-	// the mark of a replay says that a retry is useless. It helps with services that run a
-	// failed operation again (Reprise with its preset Recoverable, the default there).
+	// RetryServerErrors retries the status 500 as well, unless a problem document or the
+	// mark of a replay says that it is useless. It helps with services that run a failed
+	// operation again (Reprise with its preset Recoverable, the default there).
 	RetryServerErrors bool
 
 	// Retry, if set, decides last whether an attempt may be repeated, within the bounds and
@@ -70,21 +70,21 @@ type Config struct {
 	// response that was recorded will not change.
 	Retry func(resp *http.Response, err error, retry bool) bool
 
-	// MaxRequestBuffer is how many bytes of a request body are buffered for retries, if the
-	// request has no GetBody. A request with a longer body is sent once, with its key
-	// and without retries. The default is 1 MiB; a negative value disables buffering, for
-	// bodies that are written while the response is read.
+	// MaxRequestBuffer bounds the bytes of a request body without GetBody that are buffered
+	// for retries. A request with a longer body is sent once, with its key and without
+	// retries. The default is 1 MiB; negative buffers none, for bodies that are written
+	// while the response is read.
 	MaxRequestBuffer int64
 
-	// MaxResponseBuffer is how many bytes of a response are read before it is returned, so
-	// that a connection that breaks within them is retried. The rest is streamed, and so is
-	// a response of the type text/event-stream. The default is 1 MiB; a negative value
-	// streams all.
+	// MaxResponseBuffer is how many bytes of a response are read before it is returned: if
+	// the connection breaks within them, the call is retried. The rest is streamed, and so
+	// is a response of the type text/event-stream. The default is 1 MiB; negative streams
+	// all.
 	MaxResponseBuffer int64
 
-	// AcceptOmitted returns the stand-in for a body that the service did not keep
-	// (Idempotency-Body: omitted) as the response, for callers that need its status and
-	// fields alone. [OutcomeOf] is then [AnsweredOmitted]. Otherwise the call ends with a
+	// AcceptOmitted returns the stand-in for a body that the service did not keep as the
+	// response (Idempotency-Body: omitted), for callers that need its status and fields
+	// alone. [OutcomeOf] is then [AnsweredOmitted]. Otherwise the call ends with a
 	// [BodyOmittedError].
 	AcceptOmitted bool
 

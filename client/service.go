@@ -27,23 +27,24 @@ type Service struct {
 	// The default is "Idempotent-Replayed"; "-" says that the service has none.
 	Replayed string
 
-	// Scope is what the scope function of a service that uses Reprise returns for this
-	// client, and Endpoint the Endpoint of its policy. With them the KeyHash of errors and
-	// events is the beginning of the record's ID, which the program's commands take
-	// (reprise show 8101b459acd8). Neither is sent. The default is none, for a scope that
-	// this client does not know; a service without scopes has [SharedScope].
-	Scope, Endpoint string
+	// Scope is the scope of this client's keys at a service that uses Reprise. With it the
+	// KeyHash of errors and events is the beginning of the record's ID, which the program's
+	// commands take (reprise show 8101b459acd8). It is not sent. The default is none, for a
+	// scope that this client does not know; a service without scopes has [SharedScope].
+	Scope string
+
+	// Endpoint is the Endpoint of the service's policy, for the same purpose.
+	Endpoint string
 
 	// RetryHeader is the name of a response field whose value, true or false, says whether
 	// to retry. It has precedence over RetryStatuses and problem documents. The default is
 	// none.
 	RetryHeader string
 
-	// RetryStatuses lists the statuses that are retried if neither RetryHeader nor a
-	// problem document decides: 408, 409, 425, 429 and those from 500 on may be listed. The
-	// default is 429, 502, 503 and 504, and also 409 and 425 with a Retry-After, by which
-	// services that follow the draft say that the first request still runs; an empty list
-	// that is not nil stands for none.
+	// RetryStatuses lists the statuses that are retried if neither RetryHeader nor a problem
+	// document decides: of 408, 409, 425, 429 and those from 500 on. The default is 429,
+	// 502, 503 and 504, and 409 and 425 with a Retry-After, by which services that follow
+	// the draft say that the first request still runs; empty but not nil is none.
 	RetryStatuses []int
 }
 

@@ -38,20 +38,19 @@ type Config struct {
 	// Default 1 h; -1 is no bound, so that a handler that hangs keeps its key.
 	MaxRun time.Duration
 
-	// Waiting bounds how many callers may wait for the attempts of other callers (see
-	// [Operation.Wait]).
+	// Waiting bounds the callers that wait for attempts of others (see [Operation.Wait]).
 	Waiting WaitLimits
 
-	// Background bounds the completions and releases that the store did not take in time,
-	// and that are repeated after the result was sent. Over a limit they are dropped,
+	// Background bounds the completions and releases that are repeated after the result was
+	// sent, because the store did not take them in time. Over a limit they are dropped,
 	// counted and reported, and their claims lapse. See [Stats].
 	Background BackgroundLimits
 
-	// Detach copies those values of a request's context that may be used after the request,
-	// such as its trace or tenant, into a context that does not refer to the request. The
-	// store and the observer see them in work after the request. It is called once for each
-	// attempt, while the request lives. The default is none: such work sees no values,
-	// because frameworks reuse the contexts of their requests.
+	// Detach copies the values of a request's context that may outlive it, such as its trace
+	// or tenant, into a context that does not refer to the request. The store and the
+	// observer see them in work after the request. It is called once for each attempt, while
+	// the request lives. The default is none: such work sees no values, because frameworks
+	// reuse the contexts of their requests.
 	Detach func(context.Context) context.Context
 
 	// Log gets what an operator must know, and no successes. That is a misconfigured or full

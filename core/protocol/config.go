@@ -10,8 +10,8 @@ import (
 // Config is the policy of a [Guard]. The zero value of every field is its documented
 // default. Fields that belong together are in groups, such as Limits.
 type Config struct {
-	// Label is a short name of the policy in events, metrics and records: up to 32 bytes of
-	// printable US-ASCII, without data of a client. It may be empty.
+	// Label names the policy in events, metrics and records: up to 32 bytes of printable
+	// US-ASCII, without data of a client. It may be empty.
 	Label string
 
 	// Engine tunes the engine that [New] makes. [Over] and [Guard.With] refuse it, because
@@ -27,8 +27,8 @@ type Config struct {
 	// PATCH. GET, HEAD, OPTIONS, TRACE and CONNECT are never keyed.
 	Methods []string
 
-	// Required refuses a request of a keyed method that has no key, instead of letting it
-	// pass unprotected.
+	// Required refuses a request of a keyed method without a key, which otherwise passes
+	// unprotected.
 	Required bool
 
 	// Key says where the key of a request is. The default is the header Idempotency-Key. See
@@ -39,9 +39,9 @@ type Config struct {
 	// KeyMode says which forms of a key a header field may have. The default is Compat.
 	KeyMode KeyMode
 
-	// Endpoint is a stable name of your choice that becomes part of the operation's
-	// identity, for APIs whose clients use one key for several calls. The default is none:
-	// a key that comes back at another endpoint is refused with 422.
+	// Endpoint is a stable name that becomes part of the operation's identity, for clients
+	// that use one key for several calls. The default is none: a key that comes back at
+	// another endpoint is refused with 422.
 	Endpoint string
 
 	// Preset decides how failures and lapsed attempts are treated. The default is
@@ -55,11 +55,11 @@ type Config struct {
 	// asked of [KeyContent], nor where MaxRun has no bound.
 	Retention time.Duration
 
-	// Horizon is how much longer than its retention a key is remembered, for operations
-	// that must not run again even then. When the retention of a response has ended, a
-	// retry gets 409 result-expired until the horizon has ended too; then the key is new. A
-	// lapsed record is remembered as long. Together they are 10 years at most. The default
-	// is none: the key is forgotten with the response. See docs/reference/options.md.
+	// Horizon is how much longer than its retention a key is remembered, so that nothing
+	// runs again. When the retention of a response has ended, a retry gets 409
+	// result-expired until the horizon has ended too; then the key is new. A lapsed record
+	// is remembered as long. Together they are 10 years at most. The default is none: the
+	// key is forgotten with the response. See docs/reference/options.md.
 	Horizon time.Duration
 
 	// MaxAttempts is how many attempts an operation may have: a lapsed record is not taken
@@ -70,19 +70,18 @@ type Config struct {
 	// replay. The default is none: a duplicate gets 409 at once.
 	Wait time.Duration
 
-	// FailOpen runs the handler unprotected instead of answering 503, when the server of
-	// the store could not be reached and this process knows nothing of the key: see
-	// [reprise.Operation.FailOpen]. The response then carries Idempotency-Status:
-	// unprotected. An operation may run twice. FailOpen cannot be combined with AtMostOnce,
-	// with Horizon or Transactional.
+	// FailOpen runs the handler unprotected when the store's server could not be reached,
+	// instead of answering 503: see [reprise.Operation.FailOpen]. The response then carries
+	// Idempotency-Status: unprotected. An operation may run twice. FailOpen cannot be
+	// combined with AtMostOnce, with Horizon or Transactional.
 	FailOpen bool
 
-	// Transactional commits what a handler writes in a transaction of the store together
-	// with its response, or not at all: its effects happen exactly once. The package of the
-	// store says how the handler gets the transaction, which begins when it asks. Responses
-	// are held back until then; one of 400 and above is kept without the effects. The
-	// default lease of [New] is 10 s then. The store must be in an SQL database, and
-	// FailOpen is refused. See docs/guides/transactional.md.
+	// Transactional commits what a handler writes in the store's transaction with its
+	// response, or not at all: its effects happen exactly once. The package of the store
+	// says how the handler gets the transaction, which begins when it asks. Responses are
+	// held back until then; one of 400 and above is kept without the effects. The default
+	// lease of [New] is 10 s then. The store must be in an SQL database, and FailOpen is
+	// refused. See docs/guides/transactional.md.
 	Transactional bool
 
 	// Limits bounds keys and bodies.
@@ -107,17 +106,17 @@ type Config struct {
 	// docs/guides/sealing.md says in which order a deployment turns it on.
 	Seal Sealing
 
-	// Describe, if not nil, returns a short text for operators that is kept in the record
-	// of a request, such as its route, tenant, host and trace. The record has it from the
-	// claim on, and the programs for operators show it (see
-	// [github.com/reprise-go/reprise/core/store.Record]). Clients never see it. It is
-	// called for each request with a key, before its claim, and must not read the body.
-	// Records have it in the clear: it must not contain anything of the key or the body. Up
-	// to 255 bytes of printable US-ASCII: a longer text is cut and ends in "...", and each
-	// other character becomes a "?". In the place of a text with the key in it, the record
-	// says that it was withheld, and if Describe panics, it has none; the observer is
-	// notified of both (see [EventDescription] and [EventPanic]). A key of
-	// less than 8 bytes is not withheld: it is in many texts that are not about it.
+	// Describe, if not nil, returns a short text for operators, kept in the record, such as
+	// its route, tenant, host and trace. The record has it from the claim on, and the
+	// programs for operators show it (see
+	// [github.com/reprise-go/reprise/core/store.Record]). Clients never see it. It is called
+	// for each request with a key, before its claim, and must not read the body. Records
+	// have it in the clear: it must not contain anything of the key or the body. Up to 255
+	// bytes of printable US-ASCII: a longer text is cut and ends in "...", and each other
+	// character becomes a "?". In the place of a text with the key in it, the record says
+	// that it was withheld, and if Describe panics, it has none; the observer is notified of
+	// both (see [EventDescription] and [EventPanic]). A key of less than 8 bytes is not
+	// withheld: it is in many texts that are not about it.
 	Describe func(ctx context.Context, r *Request) string
 
 	// Expires announces the end of the retention in the field Idempotency-Key-Expires, a
@@ -198,12 +197,11 @@ type Offloading struct {
 	// makes the files memory.
 	Dir string
 
-	// MaxSpool bounds the temporary files that the guard has at one time, in bytes: this
-	// much for first responses, and as much again for replays. A first response that finds
-	// no room is not kept, and a replay is answered with 503. Clients that read replays
-	// slowly take no room from first responses. A body that its client has not read for 10
-	// s breaks off when another one finds no room. The default is 4 GiB, and at least
-	// MaxBody.
+	// MaxSpool bounds the temporary files of first responses, in bytes, and those of
+	// replays. A first response that finds no room is not kept, and a replay is answered
+	// with 503. Clients that read replays slowly take no room from first responses. A body
+	// that its client has not read for 10 s breaks off when another one finds no room. The
+	// default is 4 GiB, and at least MaxBody.
 	MaxSpool int64
 }
 
@@ -215,12 +213,12 @@ type Fingerprinting struct {
 	// Func digests the content of a request. The default is [DefaultFingerprint].
 	Func Fingerprinter
 
-	// Omit lists JSON pointers (RFC 6901) to the parts of a JSON body that a client changes
-	// from one attempt to the next, such as "/sent_at" and the "/id" of JSON-RPC. A retry
-	// may have others, or none. It needs CanonicalJSON as Func, and up to 32 pointers of up
-	// to 1,024 bytes, none of which leads into another. A body that is digested byte by
-	// byte is digested with those parts. After a change of the list, retries of requests
-	// that are in flight or recorded may get 422.
+	// Omit lists JSON pointers (RFC 6901) to the parts of a JSON body that differ between
+	// attempts, such as "/sent_at" and the "/id" of JSON-RPC. A retry may have others, or
+	// none. It needs CanonicalJSON as Func, and up to 32 pointers of up to 1,024 bytes, none
+	// of which leads into another. A body that is digested byte by byte is digested with
+	// those parts. After a change of the list, retries of requests that are in flight or
+	// recorded may get 422.
 	Omit []string
 
 	// Headers names the request fields that are added to the fingerprint, with any Func. An

@@ -30,9 +30,9 @@ type Config struct {
 	// [Async].
 	Durability Durability
 
-	// AckTimeout bounds how long a write waits for the confirmation that Durability asks
-	// for. The default is 1 s; 10 ms to 10 s, and shorter than the client's ReadTimeout. A
-	// context with an earlier deadline shortens it.
+	// AckTimeout bounds the wait for the confirmation that Durability asks for. The default
+	// is 1 s; 10 ms to 10 s, and shorter than the client's ReadTimeout. A context with an
+	// earlier deadline shortens it.
 	AckTimeout time.Duration
 
 	// NoCombining sends every call alone. The default, false, sends concurrent calls

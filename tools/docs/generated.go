@@ -22,29 +22,38 @@ func generate(dir, text string) (string, error) {
 	var failed error
 	made := generatedPart.ReplaceAllStringFunc(text, func(part string) string {
 		m := generatedPart.FindStringSubmatch(part)
-		var tables strings.Builder
+		var names, tables []string
 		for of := range strings.SplitSeq(m[1], ",") {
-			table, err := tableOf(dir, strings.TrimSpace(of))
+			name, rows, err := tableOf(dir, strings.TrimSpace(of))
 			if err != nil && failed == nil {
 				failed = err
 			}
-			tables.WriteString("\n" + table)
+			if last := len(tables) - 1; last >= 0 && tables[last] == rows { // structs with the same fields share a table
+				names[last] += ", " + name
+				continue
+			}
+			names, tables = append(names, name), append(tables, rows)
 		}
-		return fmt.Sprintf("<!-- options: %s -->\n%s\n<!-- end -->", m[1], tables.String())
+		var all strings.Builder
+		for i, rows := range tables {
+			fmt.Fprintf(&all, "\n| %s | default | |\n|---|---|---|\n%s", names[i], rows)
+		}
+		return fmt.Sprintf("<!-- options: %s -->\n%s\n<!-- end -->", m[1], all.String())
 	})
 	return made, failed
 }
 
-func tableOf(dir, of string) (string, error) {
+// tableOf returns the name and the rows of a table.
+func tableOf(dir, of string) (title, rows string, err error) {
 	folder, name := filepath.Split(of)
 	pkg, name, ok := strings.Cut(name, ".")
 	if !ok {
-		return "", fmt.Errorf("options: %q is not a struct in a package", of)
+		return "", "", fmt.Errorf("options: %q is not a struct in a package", of)
 	}
 	folder = filepath.Join(folder, pkg)
 	files, err := parseFolder(filepath.Join(dir, folder))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	for _, f := range files {
 		for _, decl := range f.Decls {
@@ -55,13 +64,15 @@ func tableOf(dir, of string) (string, error) {
 			for _, spec := range gen.Specs {
 				if typ, ok := spec.(*ast.TypeSpec); ok && typ.Name.Name == name {
 					if fields, ok := typ.Type.(*ast.StructType); ok {
-						return optionsOf(f.Name.Name+"."+name, fields)
+						title = f.Name.Name + "." + name
+						rows, err = optionsOf(title, fields)
+						return "`" + title + "`", rows, err
 					}
 				}
 			}
 		}
 	}
-	return "", fmt.Errorf("options: there is no struct %s in %s", name, folder)
+	return "", "", fmt.Errorf("options: there is no struct %s in %s", name, folder)
 }
 
 func parseFolder(folder string) ([]*ast.File, error) {
@@ -83,11 +94,10 @@ func parseFolder(folder string) ([]*ast.File, error) {
 	return files, nil
 }
 
-// optionsOf makes the table of a struct: each field with its default and the first
+// optionsOf makes the rows of a struct: each field with its default and the first
 // sentence of its comment.
 func optionsOf(typ string, of *ast.StructType) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| `%s` | default | |\n|---|---|---|\n", typ)
 	for _, field := range of.Fields.List {
 		for _, name := range field.Names {
 			if !name.IsExported() {
@@ -101,30 +111,10 @@ func optionsOf(typ string, of *ast.StructType) (string, error) {
 			if says == "" {
 				return "", fmt.Errorf("options: %s.%s has no comment", typ, name.Name)
 			}
-			if byDefault == "" {
-				byDefault = zero(field.Type)
-			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name.Name, byDefault, says)
 		}
 	}
 	return b.String(), nil
-}
-
-// zero describes the zero value of a type, for fields whose comment names no default. Of
-// a named type it is empty: the value may be anything.
-func zero(typ ast.Expr) string {
-	switch typ := typ.(type) {
-	case *ast.FuncType, *ast.ArrayType, *ast.MapType, *ast.StarExpr:
-		return "none"
-	case *ast.Ident:
-		switch typ.Name {
-		case "bool":
-			return "false"
-		case "string":
-			return "none"
-		}
-	}
-	return ""
 }
 
 var (
@@ -133,10 +123,12 @@ var (
 	defaultAfter  = regexp.MustCompile(`[;,] (?:by default|default|(?:nil|zero|empty) (?:means|is)) ((?:[^,]|,\d)*)`)
 	linkInComment = regexp.MustCompile(`\[\*?([\w./]+)\]((?:\.\w+)*)`)
 	onlyIf        = regexp.MustCompile(`^, if [^,]+, (?:is |are )?`)
+	none          = regexp.MustCompile(`^(?:none|no bound|off)\b.*`)
+	details       = regexp.MustCompile(`(?:[:;]|, such as) [^\d()]*$| \(see [^)]*\)`)
 )
 
-// option returns the first sentence of a field's comment, and the default that it or
-// another one names.
+// option returns the first sentence of a field's comment without its details, unless they
+// have numbers, and the default that it or another one names, if it is not none.
 func option(field, text string) (says, byDefault string) {
 	text = strings.Join(strings.Fields(text), " ")
 	text = linkInComment.ReplaceAllStringFunc(text, func(link string) string {
@@ -163,6 +155,7 @@ func option(field, text string) (says, byDefault string) {
 			byDefault = m[1]
 		}
 	}
+	says, byDefault = details.ReplaceAllString(says, ""), none.ReplaceAllString(byDefault, "")
 	return strings.ReplaceAll(says, "|", `\|`), strings.ReplaceAll(byDefault, "|", `\|`)
 }
 
