@@ -31,7 +31,7 @@ var imported = byName(ours, `reprise=core core/job protocol=core/protocol contra
 	repriseetcd=store/etcd repriseredis=store/redis reprisepg=store/postgres reprisesqlite=store/sqlite reprisemysql=store/mysql
 	repriseclient=client reprisegrpcclient=client/grpc repriseconnectclient=client/connect repriseblob=blob repriseotel=otel console proxy
 	reprisetest conformance conformance/storetest`, "", `context encoding/hex crypto/sha256 errors fmt net/http net/http/httputil
-	net/http/httptest io log os crypto/rand sync/atomic database/sql strings testing time gorm.io/gorm gocloud.dev/blob connectrpc.com/connect
+	net/http/httptest io log os crypto/rand sync/atomic database/sql strings testing time log/slog gorm.io/gorm gocloud.dev/blob connectrpc.com/connect
 	google.golang.org/grpc google.golang.org/grpc/credentials google.golang.org/protobuf/types/known/emptypb google.golang.org/grpc/metadata
 	clientv3=go.etcd.io/etcd/client/v3 github.com/gin-gonic/gin fiber=github.com/gofiber/fiber/v2 jwt=github.com/golang-jwt/jwt/v5
 	pgx=github.com/jackc/pgx/v5 github.com/jackc/pgx/v5/pgxpool redis=github.com/redis/go-redis/v9 github.com/gin-contrib/cors
@@ -96,6 +96,7 @@ var givenBeside = map[string]map[string]string{
 	"repriseconnect": {"tenantOf": "repriseconnect.Scope"},
 	"reprisetest":    {"server": "http.Handler"},
 	"repriseclient":  {"request": "*http.Request"},
+	"repriseredis":   {"client": "*redis.Client"},
 }
 
 // given are the variables that a block uses and does not declare.
