@@ -35,8 +35,7 @@ func TestSheet(t *testing.T) {
 
 func sheet() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, sheetHead, strings.Join(Adapters, ", "))
-	b.WriteString("| store | cases |\n|---|---|\n")
+	var counts []string
 	for i := range Stores {
 		n := 0
 		for _, c := range cases {
@@ -44,30 +43,59 @@ func sheet() string {
 				n++
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %d |\n", Stores[i].Name, n)
+		counts = append(counts, fmt.Sprintf("%s %d", Stores[i].Name, n))
 	}
-	fmt.Fprintf(&b, "\n| case | rule | applies to |\n|---|---|---|\n")
+	fmt.Fprintf(&b, sheetHead, strings.Join(Adapters, ", "), strings.Join(counts, ", "))
 	for _, c := range cases {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.ID, c.Rule, c.needs)
+		fmt.Fprintf(&b, "| %s | %s%s |\n", c.ID, c.Rule, inBrackets(c.needs.String()))
 	}
 	fmt.Fprintf(&b, sheetAdapters, len(adaptertest.Cases()))
-	b.WriteString("| case | rule | source |\n|---|---|---|\n")
 	for _, c := range adaptertest.Cases() {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.ID, c.Rule, c.Source)
+		fmt.Fprintf(&b, "| %s | %s%s |\n", c.ID, c.Rule, inBrackets(strings.TrimPrefix(c.Source, "profile")))
 	}
 	b.WriteString("\n### Waivers\n\nA waived case runs, and the build fails once it passes.\n\n")
 	for _, w := range testapp.FastHTTPWaivers {
 		fmt.Fprintf(&b, "- %s, fiber, fiber3: %s\n", w.Case, w.Reason)
 	}
 	fmt.Fprintf(&b, sheetStores, len(storetest.Cases()))
-	b.WriteString("| case | rule | source |\n|---|---|---|\n")
-	for _, c := range storetest.Cases() {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.ID, c.Rule, c.Source)
+	for _, group := range grouped(storetest.Cases()) {
+		fmt.Fprintf(&b, "| %s | %s |\n", group.name, strings.Join(group.cases, ", "))
 	}
 	return b.String()
 }
 
-// String says which stores have it.
+// inBrackets returns a text to append to a rule, if there is one.
+func inBrackets(text string) string {
+	if text = strings.TrimPrefix(text, ", "); text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+type caseGroup struct {
+	name  string
+	cases []string
+}
+
+// grouped returns the cases by the first word of their IDs, with the rest of these.
+func grouped(all []conformance.Case) (groups []caseGroup) {
+	at := map[string]int{}
+	for _, c := range all {
+		name, rest, found := strings.Cut(c.ID, "-")
+		if !found {
+			rest = "itself"
+		}
+		i, known := at[name]
+		if !known {
+			i, groups = len(groups), append(groups, caseGroup{name: name})
+			at[name] = i
+		}
+		groups[i].cases = append(groups[i].cases, rest)
+	}
+	return groups
+}
+
+// String says which stores have it. It is empty if all do.
 func (n need) String() string {
 	var all []string
 	for _, of := range []struct {
@@ -78,9 +106,6 @@ func (n need) String() string {
 			all = append(all, of.text)
 		}
 	}
-	if len(all) == 0 {
-		return "every store"
-	}
 	return strings.Join(all, ", ")
 }
 
@@ -90,21 +115,28 @@ A test writes this page from the suites (` + "`go generate ./lab/matrix`" + `), 
 
 ## Every adapter over every store
 
-Each of these cases passes on %s over each store that it applies to, through processes of the test server.
+Each of these cases passes on %s over each store that it applies to, through processes of the test server: %s.
 Over etcd, Fiber v2 runs on the fasthttp of v3.
 
+| case | rule (where not for every store: for which) |
+|---|---|
 `
 
 const sheetAdapters = `
 ## Adapters
 
-%d cases, which run beside each adapter over memory, on a real listener with native handlers. A case is named after its rule in [protocol.md](protocol.md); cases that begin with T are bugs that were found in other libraries.
+%d cases, which run beside each adapter over memory, on a real listener with native handlers. A case is named after its rule in [protocol.md](protocol.md); its source is in brackets, where it is not ours. T cases are bugs that were found in other libraries.
 
+| case | rule |
+|---|---|
 `
 
 const sheetStores = `
 ## Stores
 
 %d cases, which run on every store in every supported deployment.
+` + "`conformance/storetest`" + ` has the rule of each and where it is promised; a case that fails prints both.
 
+| | cases |
+|---|---|
 `
