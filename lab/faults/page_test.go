@@ -74,11 +74,18 @@ func figures(outcomes []*outcome, seed uint64, began time.Time, soak time.Durati
 			fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", o.name, o.promoted, o.lost, o.unconfirmed)
 		}
 	}
-	b.WriteString("\n| fault | times |\n|---|--:|\n")
+	b.WriteString("\n| where | faults, and how often |\n|---|---|\n")
+	kinds := map[string][]string{}
 	for _, kind := range slices.Sorted(maps.Keys(all.faults)) {
-		fmt.Fprintf(&b, "| %s | %d |\n", kind, all.faults[kind])
+		where, fault, found := strings.Cut(kind, ": ")
+		if !found {
+			where, fault, _ = strings.Cut(kind, " ")
+		}
+		kinds[where] = append(kinds[where], fmt.Sprintf("%s %d", fault, all.faults[kind]))
 	}
-	fmt.Fprintf(&b, "| all | %d |\n", faults(&all))
+	for _, where := range slices.Sorted(maps.Keys(kinds)) {
+		fmt.Fprintf(&b, "| %s | %s |\n", where, strings.Join(kinds[where], "; "))
+	}
 	if len(all.violations) > 0 {
 		b.WriteString("\nViolations:\n\n")
 		for _, v := range all.violations {
