@@ -33,9 +33,9 @@ var imported = byName(ours, `reprise=core core/job protocol=core/protocol contra
 	reprisetest conformance conformance/storetest`, "", `context encoding/hex crypto/sha256 errors fmt net/http net/http/httputil
 	net/http/httptest io log os crypto/rand sync/atomic database/sql strings testing time log/slog gorm.io/gorm gocloud.dev/blob connectrpc.com/connect
 	google.golang.org/grpc google.golang.org/grpc/credentials google.golang.org/protobuf/types/known/emptypb google.golang.org/grpc/metadata
-	clientv3=go.etcd.io/etcd/client/v3 github.com/gin-gonic/gin fiber=github.com/gofiber/fiber/v2 jwt=github.com/golang-jwt/jwt/v5
+	clientv3=go.etcd.io/etcd/client/v3 github.com/gin-gonic/gin echo=github.com/labstack/echo/v4 fiber=github.com/gofiber/fiber/v2 jwt=github.com/golang-jwt/jwt/v5
 	pgx=github.com/jackc/pgx/v5 github.com/jackc/pgx/v5/pgxpool redis=github.com/redis/go-redis/v9 github.com/gin-contrib/cors
-	github.com/gin-contrib/gzip github.com/gin-contrib/requestid
+	github.com/gin-contrib/gzip github.com/gin-contrib/requestid github.com/valyala/fasthttp/fasthttpadaptor
 	go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp
 	go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho`)
 
@@ -105,14 +105,14 @@ var given = map[string]string{
 	"records": "*reprisepg.Store", "w": "http.ResponseWriter", "r": "*http.Request", "request": "*http.Request", "mux": "*http.ServeMux",
 	"router": "*gin.Engine", "t": "*testing.T", "url": "string", "out": "io.Writer",
 	"userOf": "func(*http.Request) struct{ Name string }", "employeeOf": "func(*http.Request) struct{ Name string; OnCall, Support bool }",
-	"requireEmployee": "func(http.Handler) http.Handler", "id": "string", "message": "[]byte", "body": "[]byte", "orderID": "string",
+	"pages": "http.Handler", "e": "*echo.Echo", "requireEmployee": "func(http.Handler) http.Handler", "id": "string", "message": "[]byte", "body": "[]byte", "orderID": "string",
 	"bookingOf": "func(context.Context, string) (*protocol.Response, bool, error)", "order": "*emptypb.Empty", "bytesFromYourVault": "[]byte", "blobs": "protocol.BlobStore", "members": "[]string", "from": "string",
 	"tenants": "map[[32]byte]string", "server": "*http.Server",
 }
 
 // theirs are the names that stand for the reader's own.
 var theirs = []string{
-	"Receipt", "results", "cutFirst", "must", "database", "newServer", "open", "app", "ordersv1connect", "orders", "authentication", "tenantOfRequest", "tenantKey",
+	"Receipt", "results", "cutFirst", "must", "database", "newServer", "open", "app", "ordersv1connect", "orders", "authentication", "tenantOfRequest", "tenantKey", "employees",
 }
 
 // A block is Go that compiles where the reader's own names stand for something.
