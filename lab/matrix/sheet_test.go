@@ -1,10 +1,12 @@
 package matrix
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -47,55 +49,46 @@ func sheet() string {
 	}
 	fmt.Fprintf(&b, sheetHead, strings.Join(Adapters, ", "), strings.Join(counts, ", "))
 	for _, c := range cases {
-		fmt.Fprintf(&b, "| %s | %s%s |\n", c.ID, c.Rule, inBrackets(c.needs.String()))
+		fmt.Fprintf(&b, "| %s | %s%s |\n", c.ID, c.Rule, c.needs)
 	}
 	fmt.Fprintf(&b, sheetAdapters, len(adaptertest.Cases()))
+	b.WriteString(strings.Join(grouped(adaptertest.Cases(), "%s %s"), "; ") + ".\n\n| case | rule |\n|---|---|\n")
 	for _, c := range adaptertest.Cases() {
-		fmt.Fprintf(&b, "| %s | %s%s |\n", c.ID, c.Rule, inBrackets(strings.TrimPrefix(c.Source, "profile")))
+		if strings.HasPrefix(c.ID, "T") {
+			fmt.Fprintf(&b, "| %s | %s |\n", c.ID, c.Rule)
+		}
 	}
 	b.WriteString("\n### Waivers\n\nA waived case runs, and the build fails once it passes.\n\n")
 	for _, w := range testapp.FastHTTPWaivers {
 		fmt.Fprintf(&b, "- %s, fiber, fiber3: %s\n", w.Case, w.Reason)
 	}
 	fmt.Fprintf(&b, sheetStores, len(storetest.Cases()))
-	for _, group := range grouped(storetest.Cases()) {
-		fmt.Fprintf(&b, "| %s | %s |\n", group.name, strings.Join(group.cases, ", "))
-	}
+	b.WriteString(strings.Join(grouped(storetest.Cases(), "| %s | %s |"), "\n") + "\n")
 	return b.String()
 }
 
-// inBrackets returns a text to append to a rule, if there is one.
-func inBrackets(text string) string {
-	if text = strings.TrimPrefix(text, ", "); text == "" {
-		return ""
-	}
-	return " (" + text + ")"
-}
+// grouping splits the ID of a case after its rule, or after its first word.
+var grouping = regexp.MustCompile(`^(R\d+|[a-z]+)-?(.*)$`)
 
-type caseGroup struct {
-	name  string
-	cases []string
-}
-
-// grouped returns the cases by the first word of their IDs, with the rest of these.
-func grouped(all []conformance.Case) (groups []caseGroup) {
-	at := map[string]int{}
+// grouped returns a line for each beginning of the IDs, with all their ends.
+func grouped(all []conformance.Case, line string) (lines []string) {
+	ends := map[string][]string{}
+	var order []string
 	for _, c := range all {
-		name, rest, found := strings.Cut(c.ID, "-")
-		if !found {
-			rest = "itself"
+		if m := grouping.FindStringSubmatch(c.ID); m != nil {
+			if ends[m[1]] == nil {
+				order = append(order, m[1])
+			}
+			ends[m[1]] = append(ends[m[1]], cmp.Or(m[2], "itself"))
 		}
-		i, known := at[name]
-		if !known {
-			i, groups = len(groups), append(groups, caseGroup{name: name})
-			at[name] = i
-		}
-		groups[i].cases = append(groups[i].cases, rest)
 	}
-	return groups
+	for _, begin := range order {
+		lines = append(lines, fmt.Sprintf(line, begin, strings.Join(ends[begin], ", ")))
+	}
+	return lines
 }
 
-// String says which stores have it. It is empty if all do.
+// String says in brackets which stores have it. It is empty if all do.
 func (n need) String() string {
 	var all []string
 	for _, of := range []struct {
@@ -106,7 +99,10 @@ func (n need) String() string {
 			all = append(all, of.text)
 		}
 	}
-	return strings.Join(all, ", ")
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(all, ", ") + ")"
 }
 
 const sheetHead = `# What is tested, on what
@@ -125,10 +121,9 @@ Over etcd, Fiber v2 runs on the fasthttp of v3.
 const sheetAdapters = `
 ## Adapters
 
-%d cases, which run beside each adapter over memory, on a real listener with native handlers. A case is named after its rule in [protocol.md](protocol.md); its source is in brackets, where it is not ours. T cases are bugs that were found in other libraries.
+%d cases, which run beside each adapter over memory, on a real listener with native handlers: R1a is case a of the rule R1 in [protocol.md](protocol.md). T cases have none: most are bugs that were found in other libraries.
+` + "`conformance/adaptertest`" + ` has what each of them wants and why; a case that fails prints both.
 
-| case | rule |
-|---|---|
 `
 
 const sheetStores = `
