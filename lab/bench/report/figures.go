@@ -96,31 +96,51 @@ var figures = []figure{
 
 var kindNames = map[string]string{"no-key": "no key", fresh: "new key", replay: "replay"}
 
-// table returns the table of the page.
+// table returns the table of the page. A row has new keys and replays, or requests
+// without a key.
 func (r Results) table() string {
 	var b strings.Builder
-	b.WriteString("| Reprise over | request | beside | p50 more, µs | connections: requests/s × (middle half of the rounds) | CPU × | CPU, µs: it, ours | target | |\n" +
-		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("| Reprise over | beside | p50 more, µs | connections: requests/s × (middle half of the rounds) | of replays | CPU × | CPU, µs: it, ours | target |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, f := range figures {
 		asked := f.asked
 		if asked == nil {
 			asked = map[string]target{fresh: {}, replay: {}}
 		}
-		for _, kind := range []string{"no-key", fresh, replay} {
-			if t, ok := asked[kind]; ok {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", f.what, kindNames[kind], cmp.Or(f.base, "–"), strings.Join(r.cells(f, kind, t), " | "))
+		for _, kinds := range [][]string{{"no-key"}, {fresh, replay}} {
+			what, rates := f.what, [2]string{"–", "–"}
+			var p50, cpu, used, targets []string
+			for i, kind := range kinds {
+				t, ok := asked[kind]
+				if !ok {
+					continue
+				}
+				c := r.cells(f, kind, t)
+				p50, rates[i], cpu, used = append(p50, c.p50), cmp.Or(c.rates, "–"), append(cpu, c.cpu), append(used, c.used)
+				if kind == "no-key" {
+					what += ", no key"
+				}
+				if c.target != "" {
+					targets = append(targets, kindNames[kind]+", "+c.target)
+				}
+			}
+			if p50 != nil {
+				cells := []string{what, cmp.Or(f.base, "–"), strings.Join(p50, ", "), rates[0], rates[1], strings.Join(cpu, ", "), strings.Join(used, "; "), strings.Join(targets, "<br>")}
+				fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 			}
 		}
 	}
 	return b.String()
 }
 
-// cells returns the measured values of a row, its target, and what is missed of it. A
-// dash stands for what was not measured.
-func (r Results) cells(f figure, kind string, t target) []string {
-	p50, cpu, used := "–", "–", "–"
+// cells are what was measured of one kind of request, and its target. A dash stands for
+// what was not measured.
+type cells struct{ p50, rates, cpu, used, target string }
+
+func (r Results) cells(f figure, kind string, t target) cells {
+	c := cells{p50: "–", cpu: "–", used: "–"}
 	if v, ok := r.added(f.suite, f.variant, f.base, kind); ok {
-		p50 = tens(v)
+		c.p50 = tens(v)
 	}
 	var rates, asked, missed []string
 	for _, n := range []int{1, 2, 4, 8, many, 256} {
@@ -139,7 +159,7 @@ func (r Results) cells(f figure, kind string, t target) []string {
 	if x, ok := r.ratio(f, kind, many); ok {
 		ours, _ := r.row(f.suite, f.variant, kind, many)
 		theirs, _ := r.row(f.suite, f.base, kind, many)
-		cpu, used = digits(x.CPU), fmt.Sprintf("%.0f, %.0f", theirs.CPU(), ours.CPU())
+		c.cpu, c.used = digits(x.CPU), fmt.Sprintf("%.0f, %.0f", theirs.CPU(), ours.CPU())
 		asked, missed = limit(asked, missed, "CPU ×", t.cpu, x.CPU)
 		asked, missed = limit(asked, missed, "CPU µs more", t.added, ours.CPU()-theirs.CPU())
 	}
@@ -153,18 +173,14 @@ func (r Results) cells(f figure, kind string, t target) []string {
 		rates = []string{fmt.Sprintf("%.0f bytes", most)}
 		asked, missed = limit(asked, missed, "bytes", t.bytes, most)
 	}
-	cells := []string{p50, strings.Join(rates, "<br>"), cpu, used, strings.Join(asked, "<br>"), ""}
+	c.rates = strings.Join(rates, "<br>")
 	if len(asked) > 0 {
-		cells[4] = t.id + "<br>" + cells[4]
-		cells[5] = "reached"
+		c.target = t.id + ": " + strings.Join(asked, ", ")
+		if len(missed) > 0 {
+			c.target += ", **missed**: " + strings.Join(missed, ", ")
+		}
 	}
-	switch {
-	case len(rates) == 0:
-		cells[1], cells[5] = "–", ""
-	case len(missed) > 0:
-		cells[5] = "**missed**: " + strings.Join(missed, ", ")
-	}
-	return cells
+	return c
 }
 
 // limit adds a target that asks for at most a value, if it does.

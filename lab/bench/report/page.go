@@ -57,15 +57,18 @@ func WritePage(docs string) error {
 // runs returns the table of the suites: when each ran, and where.
 func (r Results) runs() string {
 	var b strings.Builder
-	b.WriteString("| suite | date, commit | machine | load average before, after | rounds | left out |\n| --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("| suite | date, commit | cores, versions | load average before, after | rounds |\n| --- | --- | --- | --- | --- |\n")
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		s := r[name]
 		rounds := "–"
 		if s.Rounds > 0 && s.Seconds > 0 {
 			rounds = fmt.Sprintf("%d of %g s", s.Rounds, s.Seconds)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s, %s | %d × %s; %s | %.1f, %.1f | %s | %s |\n", name, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU,
-			strings.Join(append([]string{s.Machine.Go}, s.Machine.versions()...), ", "), s.Machine.Load, s.Machine.After, rounds, strings.Join(s.LeftOut, "<br>"))
+		for _, out := range s.LeftOut {
+			rounds += "<br>without " + out
+		}
+		fmt.Fprintf(&b, "| `%s` | %s, %s | %d × %s; %s | %.1f, %.1f | %s |\n", name, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU,
+			strings.Join(append([]string{s.Machine.Go}, s.Machine.versions()...), ", "), s.Machine.Load, s.Machine.After, rounds)
 	}
 	return b.String()
 }
