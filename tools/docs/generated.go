@@ -124,11 +124,11 @@ var (
 	linkInComment = regexp.MustCompile(`\[\*?([\w./]+)\]((?:\.\w+)*)`)
 	onlyIf        = regexp.MustCompile(`^, if [^,]+, (?:is |are )?`)
 	none          = regexp.MustCompile(`^(?:none|no bound|off)\b.*`)
-	details       = regexp.MustCompile(`(?:[:;]|, such as) [^\d()]*$| \(see [^)]*\)`)
+	details       = regexp.MustCompile(`(?:[:;]|, (?:such as|for|so that|to|instead of|which|until|or not|beside|if|with any|by the clocks)) [^\d()]*$| \(see [^)]*\)`)
 )
 
-// option returns the first sentence of a field's comment without its details, unless they
-// have numbers, and the default that it or another one names, if it is not none.
+// option returns the first clause of a field's comment, with what follows if that has
+// numbers, and the default that it or another sentence names, if it is not none.
 func option(field, text string) (says, byDefault string) {
 	text = strings.Join(strings.Fields(text), " ")
 	text = linkInComment.ReplaceAllStringFunc(text, func(link string) string {
