@@ -1,7 +1,7 @@
 // Recipes serves formats that other protocols define, over one store: webhooks of Stripe
 // and of Standard Webhooks, the checkout of the Agentic Commerce Protocol, payments as
 // Square takes them, tools of the Model Context Protocol, an AdCP seller, and mutations
-// of GraphQL. docs/guides/presets.md has their rules in a table.
+// of GraphQL.
 //
 //	go run ./examples/recipes
 //	curl -i localhost:8080/v2/payments -H 'Authorization: Bearer ada' -H 'Content-Type: application/json' -d '{"idempotency_key":"7c1f","source_id":"CASH","amount_money":{"amount":500,"currency":"EUR"}}'   # twice
