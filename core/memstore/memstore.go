@@ -42,11 +42,11 @@ type Bounds struct {
 	Records int
 
 	// Bytes is how much memory the records take: their payloads and descriptions, and 400
-	// bytes for each. The default is 256 MiB, which holds about 190,000 records with
-	// payloads of 1 KiB, and about 410,000 with 256 bytes. It is checked when a key is
-	// claimed and never when an attempt completes, because to refuse the response of an
-	// operation that ran would make its retry run again. So the attempts that were running
-	// when the bound was reached may exceed it by their payloads.
+	// bytes for each. The default is 256 MiB. It holds about 190,000 records with payloads
+	// of 1 KiB, and about 410,000 with 256 bytes. It is checked when a key is claimed and
+	// never when an attempt completes, because to refuse the response of an operation that
+	// ran would make its retry run again. So the attempts that were running when the bound
+	// was reached may exceed it by their payloads.
 	//
 	// The process needs more than that: the collector lets the heap grow to about twice the
 	// memory in use before it runs, and returns memory to the system late. Set GOMEMLIMIT

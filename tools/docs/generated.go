@@ -124,7 +124,7 @@ var (
 	linkInComment = regexp.MustCompile(`\[\*?([\w./]+)\]((?:\.\w+)*)`)
 	onlyIf        = regexp.MustCompile(`^, if [^,]+, (?:is |are )?`)
 	none          = regexp.MustCompile(`^(?:none|no bound|off)\b.*`)
-	details       = regexp.MustCompile(`(?:[:;]|, (?:such as|for|so that|to|instead of|which|until|or not|beside|if|with any|by the clocks)) [^\d()]*$| \(see [^)]*\)`)
+	details       = regexp.MustCompile(`(?:[:;]|, (?:such as|for|so that|to|instead of|which|until|or not|beside|if|with any|by)) [^\d()]*$| \(see [^)]*\)`)
 )
 
 // option returns the first clause of a field's comment, with what follows if that has
@@ -155,7 +155,7 @@ func option(field, text string) (says, byDefault string) {
 			byDefault = m[1]
 		}
 	}
-	says, byDefault = details.ReplaceAllString(says, ""), none.ReplaceAllString(byDefault, "")
+	says, byDefault = details.ReplaceAllString(says, ""), none.ReplaceAllString(details.ReplaceAllString(byDefault, ""), "")
 	return strings.ReplaceAll(says, "|", `\|`), strings.ReplaceAll(byDefault, "|", `\|`)
 }
 
