@@ -38,10 +38,10 @@ func (c *session) judge() *cobra.Command {
 a profile its answers keep. It uses only HTTP: the service may be written in any
 language. The endpoint has to answer POST with a 2xx whose body differs from run
 to run, such as a new ID, within ten seconds;
-https://github.com/reprise-go/reprise/blob/main/docs/guides/judge.md has one for
-Express, FastAPI, Rails, Spring and Gin. With an endpoint that follows programs, as
-described there, judge can check more rules. Further URLs are of the same endpoint at
-other addresses of the service.
+https://github.com/reprise-go/reprise/blob/main/docs/guides/judge.md has one for Gin
+and one for Express. With an endpoint that follows programs, as described there, judge
+can check more rules. Further URLs are of the same endpoint at other addresses of the
+service.
 
 The requests are real: each run of the endpoint does its work. judge sends at most
 5,000 requests and 512 MiB, to loopback addresses only, unless --i-own-this says that
