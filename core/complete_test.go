@@ -15,33 +15,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestCompletedResponseIsReplayed(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		op := order("k")
-		a := b.claim(t, op)
-		b.want(t, op, reprise.InProgress)
-		changed := op
-		changed.Fingerprint[0]++
-		b.want(t, changed, reprise.Mismatch)
-		payload := []byte("answer")
-		if end, err := a.Complete(reprise.Completion{Payload: payload}); err != nil || end.End != reprise.EndRecorded {
-			t.Fatal(end, err)
-		}
-		copy(payload, "reused")
-		for range 2 {
-			if got := b.want(t, op, reprise.Replayed).Payload; string(got) != "answer" {
-				t.Fatalf("replayed %q", got)
-			}
-		}
-		b.want(t, changed, reprise.Mismatch)
-		time.Sleep(retention)
-		release(t, b.claim(t, op))
-		b.events.want(t, "claimed", "in-progress", "mismatch", "completed",
-			"replayed", "replayed", "mismatch", "claimed", "released")
-	})
-}
-
 // overtake lets the lease of b's attempt on op lapse, as if its process had been paused.
 func overtake(t *testing.T, b *bench, op reprise.Operation) *reprise.Attempt {
 	t.Helper()

@@ -89,7 +89,7 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 			"Operation.Retention is 87600h0m0.0": func(op *reprise.Operation) { op.Retention = store.MaxDuration + time.Millisecond },
 			"Operation.Horizon is -1ns":          func(op *reprise.Operation) { op.Horizon = -1 },
 			"Operation.Horizon is 999.999µs":     func(op *reprise.Operation) { op.Horizon = time.Millisecond - 1 },
-			"Retention and Operation.Horizon is": func(op *reprise.Operation) { op.Retention, op.Horizon = kept, store.MaxDuration-kept+1 },
+			"Retention and Operation.Horizon is": func(op *reprise.Operation) { op.Retention, op.Horizon = time.Hour, store.MaxDuration-time.Hour+1 },
 			"Operation.Horizon is 2562047h47m":   func(op *reprise.Operation) { op.Horizon = 1<<63 - 1 },
 		} {
 			op := order("k")
@@ -111,79 +111,10 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 		probe.Label = store.ProbeLabel
 		_, err := b.Begin(t.Context(), probe)
 		wantError(t, "the label of probes", err, store.ErrInvalid)
-		longest := once("k")
-		longest.Horizon = store.MaxDuration - kept
+		longest := order("k")
+		longest.Retention, longest.Horizon = time.Hour, store.MaxDuration-time.Hour
 		release(t, b.claim(t, longest))
 	})
-}
-
-const (
-	kept    = time.Hour      // the retention of these tests
-	horizon = 24 * time.Hour // and the time after it
-)
-
-// once is an operation that must not run again after its retention either.
-func once(key string) reprise.Operation {
-	op := order(key)
-	op.Retention, op.Horizon = kept, horizon
-	return op
-}
-
-func TestResultIsExpiredFromItsRetentionToTheHorizon(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		a := b.claim(t, once("k"))
-		time.Sleep(5 * time.Second) // the retention counts from the completion
-		complete(t, a, "answer", reprise.EndRecorded)
-		other := changed(once("k"))
-
-		time.Sleep(kept - 1)
-		if got := b.want(t, once("k"), reprise.Replayed); string(got.Payload) != "answer" {
-			t.Errorf("replayed %q", got.Payload)
-		}
-		time.Sleep(time.Nanosecond)
-		if got := b.want(t, once("k"), reprise.Expired); got.Payload != nil {
-			t.Errorf("expired with the payload %q", got.Payload)
-		}
-		b.want(t, other, reprise.Mismatch)
-		time.Sleep(horizon - 1)
-		b.want(t, once("k"), reprise.Expired)
-		b.want(t, other, reprise.Mismatch)
-		time.Sleep(time.Nanosecond)
-		release(t, b.claim(t, other))
-		b.events.want(t, "claimed", "completed", "replayed",
-			"expired", "mismatch", "expired", "mismatch",
-			"claimed", "released")
-	})
-}
-
-// So is a lapsed record: only one that was claimed with Recoverable is taken over, by a
-// retry of either preset.
-func TestLapsedRecordIsJudgedByItsOwnPreset(t *testing.T) {
-	for claimed, want := range map[reprise.Preset]reprise.Outcome{reprise.Recoverable: reprise.Claimed, reprise.AtMostOnce: reprise.Lapsed} {
-		for _, retry := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
-			t.Run(claimed.String()+", a retry with "+retry.String(), func(t *testing.T) {
-				inTime(t, func(t *testing.T) {
-					st := memstore.New()
-					dead, b := setupOver(t, st, reprise.Config{}), setupOver(t, st, reprise.Config{})
-					op := order("k")
-					op.Preset = claimed
-					left := dead.claim(t, op)
-					_ = closeWithin(t, dead.Engine, 0)
-					defer func() { _ = left.Release() }()
-					time.Sleep(2 * lease)
-					op.Preset = retry
-					res, err := b.Begin(t.Context(), op)
-					if err != nil || res.Outcome != want {
-						t.Errorf("%v, %v; want %v", res.Outcome, err, want)
-					}
-					if res.Attempt != nil {
-						release(t, res.Attempt)
-					}
-				})
-			})
-		}
-	}
 }
 
 func TestDescriptionIsPrintableAndBounded(t *testing.T) {

@@ -11,109 +11,59 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// A request gets the store's answer as its outcome, without a table.
-func TestOutcomesOfAStoreKeepTheirNumbers(t *testing.T) {
-	t.Parallel()
-	for answer, want := range map[store.Outcome]Outcome{
-		store.Claimed: Claimed, store.InProgress: InProgress, store.Completed: Replayed, store.Mismatch: Mismatch, store.Lapsed: Lapsed,
-	} {
-		if got := Outcome(answer); got != want {
-			t.Errorf("%v: %v, want %v", answer, got, want)
-		}
-	}
-	if Expired != Lapsed+1 || len(Outcomes()) != int(Failed) {
-		t.Errorf("the outcomes %v have gaps, or twice one number", Outcomes())
-	}
-}
-
-// Logs, metrics, dashboards and alerts rely on these names.
+// Logs, metrics, dashboards and alerts rely on these names. Each enum is without gaps.
 func TestNamesInLogsAndMetrics(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		got  fmt.Stringer
-		want string
-	}{
-		{Claimed, "claimed"},
-		{InProgress, "in-progress"},
-		{Replayed, "replayed"},
-		{Mismatch, "mismatch"},
-		{Lapsed, "lapsed"},
-		{Expired, "expired"},
-		{Unprotected, "unprotected"},
-		{Unavailable, "unavailable"},
-		{Corrupt, "corrupt"},
-		{KeyMissing, "key-missing"},
-		{KeyInvalid, "key-invalid"},
-		{ScopeMissing, "scope-missing"},
-		{TooLarge, "too-large"},
-		{RequestInvalid, "request-invalid"},
-		{Failed, "internal-error"},
-		{Outcome(0), "invalid(0)"},
-		{Failed + 1, "invalid(16)"},
-		{EndRecorded, "recorded"},
-		{EndReleased, "released"},
-		{EndUnrecorded, "unrecorded"},
-		{EndSuperseded, "superseded"},
-		{EndContested, "contested"},
-		{EndNotApplied, "not-applied"},
-		{EndUndecided, "undecided"},
-		{EndDropped, "dropped"},
-		{EndUnknown, "unknown"},
-		{EndUnknown + 1, "invalid(10)"},
-		{Recoverable, "recoverable"},
-		{AtMostOnce, "at-most-once"},
-		{store.Claimed, "claimed"},
-		{store.Completed, "completed"},
-		{store.Expired, "expired"},
-		{store.Expired + 1, "invalid(7)"},
-		{store.Renewed, "renewed"},
-		{store.RenewBusy, "busy"},
-		{store.RenewCompleted, "completed"},
-		{store.RenewLost, "lost"},
-		{store.Warning, "warning"},
-		{store.Unsafe, "unsafe"},
+	for want, got := range map[string]any{
+		"[claimed in-progress replayed mismatch lapsed expired unprotected unavailable corrupt key-missing key-invalid" +
+			" scope-missing too-large request-invalid internal-error]": Outcomes(),
+		"[recorded released unrecorded superseded contested not-applied undecided dropped unknown]": AttemptEnds(),
+		"[invalid(0) invalid(16) invalid(10)]":                                                      []fmt.Stringer{Outcome(0), Failed + 1, EndUnknown + 1},
+		"[recoverable at-most-once]":                                                                []Preset{Recoverable, AtMostOnce},
+		"[claimed in-progress completed mismatch lapsed expired invalid(7)]": []store.Outcome{
+			store.Claimed, store.InProgress, store.Completed, store.Mismatch, store.Lapsed, store.Expired, store.Expired + 1,
+		},
+		"[renewed busy completed lost]": []store.RenewStatus{store.Renewed, store.RenewBusy, store.RenewCompleted, store.RenewLost},
+		"[warning unsafe]":              []store.Severity{store.Warning, store.Unsafe},
 	} {
-		if c.got.String() != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
+		if text := fmt.Sprint(got); text != want {
+			t.Errorf("%s, want %s", text, want)
 		}
 	}
 }
 
-// So are those of events.
+// So are those of events. Every other event has the name of its outcome, end or kind.
 func TestNamesOfEvents(t *testing.T) {
 	t.Parallel()
-	for want, events := range map[string][]Event{
-		"claimed":      {{Outcome: Claimed}, {Outcome: Claimed, Attempt: 1}},
-		"takeover":     {{Outcome: Claimed, Attempt: 2}},
-		"replayed":     {{Outcome: Replayed}},
-		"in-progress":  {{Outcome: InProgress}},
-		"mismatch":     {{Outcome: Mismatch}},
-		"lapsed":       {{Outcome: Lapsed}},
-		"expired":      {{Outcome: Expired}},
-		"unprotected":  {{Outcome: Unprotected}},
-		"refused":      {{Outcome: Unavailable}, {Outcome: Corrupt}, {Outcome: KeyMissing}, {Outcome: KeyInvalid}, {Outcome: ScopeMissing}, {Outcome: TooLarge}, {Outcome: RequestInvalid}, {Outcome: Failed}},
-		"completed":    {{End: EndRecorded}},
-		"released":     {{End: EndReleased}},
-		"unrecorded":   {{End: EndUnrecorded}},
-		"superseded":   {{End: EndSuperseded}},
-		"contested":    {{End: EndContested}},
-		"not-applied":  {{End: EndNotApplied}},
-		"undecided":    {{End: EndUndecided}},
-		"dropped":      {{End: EndDropped}},
-		"unknown":      {{End: EndUnknown}},
-		"renewed":      {{Kind: EventRenewed}},
-		"lease-lost":   {{Kind: EventLeaseLost}},
-		"run-too-long": {{Kind: EventRunTooLong}},
-		"store-error":  {{Kind: EventStoreError}},
-		"resolved":     {{Kind: EventResolved}},
-		"declared":     {{Kind: EventDeclared}},
-		"of-a-policy":  {{Kind: &EventKind{Name: "of-a-policy"}}},
+	for want, e := range map[string]Event{
+		"claimed": {Outcome: Claimed, Attempt: 1}, "takeover": {Outcome: Claimed, Attempt: 2},
+		"completed": {End: EndRecorded}, "of-a-policy": {Kind: &EventKind{Name: "of-a-policy"}},
 	} {
-		for _, e := range events {
-			if got := e.Name(); got != want {
-				t.Errorf("%v, %v: %q, want %q", e.Outcome, e.End, got, want)
-			}
+		if got := e.Name(); got != want {
+			t.Errorf("%v, %v: %q, want %q", e.Outcome, e.End, got, want)
 		}
+	}
+	for _, outcome := range Outcomes() {
+		want := outcome.String()
+		if outcome > Unprotected {
+			want = "refused"
+		}
+		if got := (Event{Outcome: outcome}).Name(); got != want {
+			t.Errorf("%v: %q, want %q", outcome, got, want)
+		}
+	}
+	for _, end := range AttemptEnds()[1:] {
+		if got := (Event{End: end}).Name(); got != end.String() {
+			t.Errorf("%v: %q", end, got)
+		}
+	}
+	kinds := []*EventKind{EventRenewed, EventLeaseLost, EventRunTooLong, EventStoreError, EventResolved, EventDeclared}
+	names := ""
+	for _, kind := range kinds {
+		names += Event{Kind: kind}.Name() + " "
+	}
+	if names != "renewed lease-lost run-too-long store-error resolved declared " {
+		t.Errorf("the kinds are named %s", names)
 	}
 }
 

@@ -56,13 +56,13 @@ func TestNoStringOfAnOperationIsKept(t *testing.T) {
 	})
 }
 
-// An attempt without a claim does not enter beside one that has not ended, although that
-// one lost its lease.
+// An attempt without a claim does not enter beside one of its operation that has not
+// ended, although that one lost its lease. Another operation may share the row.
 func TestUnprotectedAttemptEntersAlone(t *testing.T) {
 	t.Parallel()
 	e := must(New(generous{}, Config{}))
-	attempt := func(unprotected bool) *Attempt { // its lease is not kept
-		a := newAttempt(&call{subject: subject{engine: e, id: store.DeriveID("s", "", "k"), values: t.Context()}})
+	attempt := func(key string, unprotected bool) *Attempt { // its lease is not kept
+		a := newAttempt(&call{subject: subject{engine: e, id: store.DeriveID("s", "", key), values: t.Context()}})
 		a.unprotected = unprotected
 		return a
 	}
@@ -73,10 +73,13 @@ func TestUnprotectedAttemptEntersAlone(t *testing.T) {
 		{false, false, true}, // the store granted the second
 	} {
 		var row tableRow
-		if _, turnedAway := row.enter(Result{Attempt: attempt(c.first)}); turnedAway != nil {
+		if _, turnedAway := row.enter(Result{Attempt: attempt("k", c.first)}); turnedAway != nil {
 			t.Errorf("%+v: the first did not enter", c)
 		}
-		res, turnedAway := row.enter(Result{Attempt: attempt(c.second)})
+		if _, turnedAway := row.enter(Result{Attempt: attempt("another", true)}); turnedAway != nil {
+			t.Errorf("%+v: another operation did not enter", c)
+		}
+		res, turnedAway := row.enter(Result{Attempt: attempt("k", c.second)})
 		if entered := turnedAway == nil; entered != c.enters || !entered && res.Outcome != InProgress {
 			t.Errorf("%+v: entered %v, as %v", c, entered, res.Outcome)
 		}
@@ -165,20 +168,6 @@ func TestOverdueAttemptThatIsAloneIsInTheNextBatch(t *testing.T) {
 	r.tick(true)
 	if _, batch := r.tick(false); len(batch) != 1 || batch[0] != alone {
 		t.Errorf("%d in the next batch, want the one", len(batch))
-	}
-}
-
-// Two operations may share a row of the table: an attempt without a claim excludes its
-// own duplicates only.
-func TestUnprotectedAttemptsExcludeTheirOwnOperation(t *testing.T) {
-	t.Parallel()
-	protected, unprotected := &Attempt{call: call{subject: subject{id: store.ID{1}}}}, &Attempt{call: call{subject: subject{id: store.ID{2}}}, unprotected: true}
-	protected.next = unprotected
-	row := &tableRow{attempts: protected}
-	for id, want := range map[store.ID]bool{{1}: false, {2}: true, {3}: false} {
-		if got := row.runsUnprotected(id); got != want {
-			t.Errorf("%v runs unprotected: %t, want %t", id.Short(), got, want)
-		}
 	}
 }
 
