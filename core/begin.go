@@ -31,11 +31,16 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (res Result, err erro
 			c.waited = sinceStart() - waiting
 		}
 	}
-	if known, ok := c.answerUnreachable(err); ok {
-		res, err = known, nil
-	}
-	if err != nil {
-		res.Outcome = outcomeOf(err)
+	switch f, _ := classify(err); {
+	case err == nil:
+	case c.failOpen && c.seen != 0 && f.unreachable: // this process itself knows of the key
+		res, err = Result{Outcome: c.seen}, nil
+	case errors.Is(err, store.ErrCorrupt):
+		res.Outcome = Corrupt
+	case errors.Is(err, store.ErrInvalid):
+		res.Outcome = Failed
+	default:
+		res.Outcome = Unavailable
 	}
 	answered = true
 	if res.Outcome == Replayed && op.Reads {
@@ -65,26 +70,6 @@ func (c *call) outcomeInside(ctx context.Context) Outcome {
 	return 0
 }
 
-// outcomeOf returns the outcome of a request that got no definite result.
-func outcomeOf(err error) Outcome {
-	switch {
-	case errors.Is(err, store.ErrCorrupt):
-		return Corrupt
-	case errors.Is(err, store.ErrInvalid):
-		return Failed
-	default:
-		return Unavailable
-	}
-}
-
-// answerUnreachable returns what a call of a policy that fails open knows of its key
-// itself, where the store could not be reached with err. It is not ok where it knows
-// nothing.
-func (c *call) answerUnreachable(err error) (res Result, ok bool) {
-	f, _ := classify(err)
-	return Result{Outcome: c.seen}, c.failOpen && c.seen != 0 && f.unreachable
-}
-
 // wait waits for another attempt to end. It answers InProgress when the time is up, a
 // limit is reached, or ctx has ended.
 func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
@@ -92,7 +77,7 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 	list := &c.engine.waiters
 	key := queueKey{id: c.id, fingerprint: c.fingerprint, maxAttempts: c.maxAttempts, failOpen: c.failOpen}
 	scope = strings.Clone(scope) // it stays a key of the map while other callers of the scope wait
-	w := &waiter{head: make(chan struct{})}
+	w := make(waiter)
 	q, ok := list.join(key, scope, w)
 	if !ok {
 		return Result{Outcome: InProgress}, nil
@@ -102,7 +87,7 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
-	case <-w.head:
+	case <-w:
 		return c.poll(ctx, patient, q)
 	case <-q.done:
 		return q.result, q.err

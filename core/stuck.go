@@ -123,8 +123,8 @@ func (c *stuckCounter) run(ctx context.Context) {
 	}
 }
 
-// turn counts while it has the lock, if somebody reads the count and it gets the lock.
-// The error is that of a count.
+// turn counts again and again while it has the lock, if somebody reads the count and it
+// gets the lock. The error is that of a count.
 func (c *stuckCounter) turn(ctx context.Context) error {
 	if !c.isRead() || !c.lock(ctx) {
 		return nil
@@ -133,14 +133,6 @@ func (c *stuckCounter) turn(ctx context.Context) error {
 		c.found.Store(nil)
 		c.unlock(ctx)
 	}()
-	return c.countAll(ctx)
-}
-
-// isRead reports whether somebody reads the count.
-func (c *stuckCounter) isRead() bool { return sinceStart()-time.Duration(c.read.Load()) < stuckUnread }
-
-// countAll counts again and again while it holds the lock. The error is that of a count.
-func (c *stuckCounter) countAll(ctx context.Context) error {
 	for {
 		counts, held, err := c.count(ctx)
 		if err != nil || !held {
@@ -153,6 +145,9 @@ func (c *stuckCounter) countAll(ctx context.Context) error {
 		}
 	}
 }
+
+// isRead reports whether somebody reads the count.
+func (c *stuckCounter) isRead() bool { return sinceStart()-time.Duration(c.read.Load()) < stuckUnread }
 
 // count reads all records once, page by page.
 func (c *stuckCounter) count(ctx context.Context) (counts stuckCounts, held bool, err error) {

@@ -146,7 +146,7 @@ func TestResultAtTheEndOfAWaitIsPreferred(t *testing.T) {
 	t.Parallel()
 	e := must(New(memstore.New(), Config{}))
 	c := call{subject: subject{engine: e}}
-	q := &queue{waiters: []*waiter{{}}, done: make(chan struct{}), result: Result{Outcome: Replayed}} // behind its head
+	q := &queue{waiters: []waiter{make(waiter)}, done: make(chan struct{}), result: Result{Outcome: Replayed}} // behind its head
 	close(q.done)
 	e.waiters.queues, e.waiters.scopes = map[store.ID][]*queue{{}: {q}}, map[string]int{}
 	ended, end := context.WithCancel(t.Context())

@@ -32,7 +32,7 @@ type queueKey struct {
 
 type queue struct {
 	key      queueKey
-	waiters  []*waiter     // the first is the head
+	waiters  []waiter      // the first is the head
 	wake     chan struct{} // asks the head to look now; capacity 1
 	answered bool
 	done     chan struct{} // closed when there is a result for all
@@ -40,9 +40,8 @@ type queue struct {
 	err      error
 }
 
-type waiter struct {
-	head chan struct{} // closed when the waiter becomes the head
-}
+// waiter is closed when it becomes the head.
+type waiter chan struct{}
 
 const (
 	firstPoll   = 25 * time.Millisecond
@@ -50,7 +49,7 @@ const (
 )
 
 // join adds w to the queue for key, unless a limit is reached.
-func (r *waiters) join(key queueKey, scope string, w *waiter) (*queue, bool) {
+func (r *waiters) join(key queueKey, scope string, w waiter) (*queue, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.queues == nil {
@@ -67,7 +66,7 @@ func (r *waiters) join(key queueKey, scope string, w *waiter) (*queue, bool) {
 	r.scopes[scope]++
 	q.waiters = append(q.waiters, w)
 	if q.waiters[0] == w {
-		close(w.head)
+		close(w)
 	}
 	return q, true
 }
@@ -85,7 +84,7 @@ func (r *waiters) queue(key queueKey) *queue {
 }
 
 // leave takes w out of its queue and makes the next one the head.
-func (r *waiters) leave(scope string, q *queue, w *waiter) {
+func (r *waiters) leave(scope string, q *queue, w waiter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.total.Add(-1)
@@ -99,7 +98,7 @@ func (r *waiters) leave(scope string, q *queue, w *waiter) {
 	case len(q.waiters) == 0:
 		r.drop(q)
 	case place == 0:
-		close(q.waiters[0].head)
+		close(q.waiters[0])
 	}
 }
 
