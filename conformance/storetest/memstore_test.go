@@ -10,17 +10,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The embedded store reads package time, so its fixture has no Advance and every case
-// runs in a bubble.
-func TestMemstore(t *testing.T) {
-	t.Parallel()
-	storetest.Run(t, func(testing.TB) storetest.Fixture {
-		st := sync.OnceValue(memstore.New)
-		return storetest.Fixture{Open: func(testing.TB) store.Store { return st() }}
-	})
-}
-
-// A decorator has the abilities of the wrapped store, so the suite skips no case.
+// A decorator has the abilities of the wrapped store, so the suite skips no case. The
+// embedded store reads package time, so its fixture has no Advance and every case runs in
+// a bubble.
 func TestDecoratedStore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(testing.TB) storetest.Fixture {
