@@ -32,11 +32,11 @@ var errSilent = errors.New("the server confirms no subscription: it may lack SSU
 // keepUp subscribes and unsubscribes, so that ending a watch does not wait for the
 // network. It ends by close, or when its client is closed.
 type listener struct {
-	sub   *redis.PubSub
-	work  chan struct{}   // buffered; has a value while dirty is not empty
-	ended <-chan struct{} // closed at its end
-	end   context.CancelFunc
-	wg    sync.WaitGroup
+	sub  *redis.PubSub
+	work chan struct{}   // buffered; has a value while dirty is not empty
+	ctx  context.Context // ends with the listener
+	end  context.CancelFunc
+	wg   sync.WaitGroup
 
 	mu       sync.Mutex
 	channels map[string]*channel
@@ -57,13 +57,13 @@ func newListener(node *redis.Client) *listener {
 	l := &listener{
 		sub:      node.SSubscribe(ctx),
 		work:     make(chan struct{}, 1),
-		ended:    ctx.Done(),
+		ctx:      ctx,
 		end:      end,
 		channels: make(map[string]*channel),
 		dirty:    make(map[string]struct{}),
 	}
 	l.wg.Go(l.receive)
-	l.wg.Go(func() { l.keepUp(ctx) })
+	l.wg.Go(l.keepUp)
 	return l
 }
 
@@ -88,7 +88,7 @@ func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, fun
 	select {
 	case <-c.ready:
 		return changed, stop, nil
-	case <-l.ended:
+	case <-l.ctx.Done():
 		err = store.ErrClosed
 	case <-ctx.Done():
 		err = fail(store.ErrUnavailable, ctx.Err())
@@ -138,10 +138,10 @@ func (l *listener) touch(name string) {
 }
 
 // keepUp makes the subscriptions follow the watches.
-func (l *listener) keepUp(ctx context.Context) {
+func (l *listener) keepUp() {
 	for {
 		select {
-		case <-l.ended:
+		case <-l.ctx.Done():
 			return
 		case <-l.work:
 		}
@@ -149,10 +149,10 @@ func (l *listener) keepUp(ctx context.Context) {
 		// An error means that the connection is being replaced. The new one subscribes to all
 		// channels that are wanted by then.
 		if len(off) > 0 {
-			_ = l.sub.SUnsubscribe(ctx, off...)
+			_ = l.sub.SUnsubscribe(l.ctx, off...)
 		}
 		if len(on) > 0 {
-			_ = l.sub.SSubscribe(ctx, on...)
+			_ = l.sub.SSubscribe(l.ctx, on...)
 		}
 	}
 }
@@ -249,16 +249,6 @@ func (l *listener) close() {
 	l.wg.Wait()
 }
 
-// isOver reports whether the listener has ended.
-func (l *listener) isOver() bool {
-	select {
-	case <-l.ended:
-		return true
-	default:
-		return false
-	}
-}
-
 // listeners has one listener for each server that is watched. The zero value is empty.
 type listeners struct {
 	mu       sync.Mutex
@@ -285,7 +275,7 @@ func (s *listeners) listener(node *redis.Client) (*listener, error) {
 	if s.closed {
 		return nil, store.ErrClosed
 	}
-	if l, ok := s.byServer[node]; ok && !l.isOver() {
+	if l, ok := s.byServer[node]; ok && l.ctx.Err() == nil {
 		switch silent := l.silentFor(); {
 		case silent == 0:
 			return l, nil

@@ -203,7 +203,7 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 		t.Fatalf("watch after the silence: %v", err)
 	}
 	defer stop()
-	if !first.isOver() {
+	if first.ctx.Err() == nil {
 		t.Error("the listener that was not confirmed is still there")
 	}
 	for _, l := range s.byServer {

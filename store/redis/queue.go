@@ -65,7 +65,7 @@ type node struct {
 	calls, confirmed *batching.Queue[*command]
 
 	few    int64        // see begin
-	active atomic.Int64 // calls between begin and end
+	active atomic.Int64 // calls that began and have not ended
 	busy   atomic.Int64 // for how many more calls begin reports false; negative: none
 	found  atomic.Int64 // the mean size of the records that claims found lately, in bytes
 }
@@ -95,8 +95,8 @@ func (s *Store) newNode(server *redis.Client) *node {
 	return n
 }
 
-// begin counts a call as on its way to the server until end. It reports whether few calls
-// are on their way. For a small pool, few means half of its connections.
+// begin counts a call as on its way to the server, until its end is counted. It reports
+// whether few calls are on their way. For a small pool, few means half of its connections.
 //
 // After it has reported false, it does so for the next [staysBusy] calls as well.
 // Otherwise, some calls would always miss the batches of the others.
@@ -107,9 +107,6 @@ func (n *node) begin() (few bool) {
 	}
 	return n.busy.Add(-1) < 0
 }
-
-// end undoes the count of begin.
-func (n *node) end() { n.active.Add(-1) }
 
 // do makes an attempt on c, alone or in a batch. It returns an error if c has no result,
 // because ctx has ended or because the sender of a batch has panicked. Then c belongs to
@@ -124,7 +121,7 @@ func (n *node) do(ctx context.Context, c *command) error {
 		return nil
 	default:
 		few := n.begin()
-		defer n.end()
+		defer n.active.Add(-1)
 		if few || !c.isBounded() {
 			n.send(ctx, c)
 			return nil
