@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/conformance/storetest"
