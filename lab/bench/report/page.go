@@ -54,10 +54,17 @@ func WritePage(docs string) error {
 	return nil
 }
 
-// runs returns the table of the suites: when each ran, and where.
+// runs returns the table of the suites, when each ran and where, after the versions that
+// any of them had.
 func (r Results) runs() string {
 	var b strings.Builder
-	b.WriteString("| suite | date, commit | cores, versions | load average before, after | rounds |\n| --- | --- | --- | --- | --- |\n")
+	versions := map[string]bool{}
+	for _, s := range r {
+		for _, version := range append(s.Machine.versions(), s.Machine.Go) {
+			versions[version] = true
+		}
+	}
+	fmt.Fprintf(&b, "With %s.\n\n| suite | date, commit | cores | load average before, after | rounds |\n| --- | --- | --- | --- | --- |\n", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		s := r[name]
 		rounds := "–"
@@ -67,8 +74,7 @@ func (r Results) runs() string {
 		for _, out := range s.LeftOut {
 			rounds += "<br>without " + out
 		}
-		fmt.Fprintf(&b, "| `%s` | %s, %s | %d × %s; %s | %.1f, %.1f | %s |\n", name, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU,
-			strings.Join(append([]string{s.Machine.Go}, s.Machine.versions()...), ", "), s.Machine.Load, s.Machine.After, rounds)
+		fmt.Fprintf(&b, "| `%s` | %s, %s | %d × %s | %.1f, %.1f | %s |\n", name, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU, s.Machine.Load, s.Machine.After, rounds)
 	}
 	return b.String()
 }
