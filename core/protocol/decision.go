@@ -38,6 +38,26 @@ type Ending struct {
 	Reported error
 }
 
+// headSize bounds the start of a body that Config.Keep.Decide sees, in bytes.
+const headSize = 4 << 10
+
+// keepHead keeps the start of a body that leaves the memory. p is its next part.
+func (x *Exchange) keepHead(p []byte) {
+	s := x.scratch
+	if x.guard.cfg.Keep.Decide != nil && len(s.head) < headSize {
+		s.head = append(s.head, p[:min(len(p), headSize-len(s.head))]...)
+	}
+}
+
+// head returns the start of a body, which is in body unless it has left the memory.
+func (x *Exchange) head(body []byte) []byte {
+	if kept := x.scratch.head; len(kept) > 0 {
+		body = kept
+	}
+	n := min(len(body), headSize)
+	return body[:n:n]
+}
+
 // A handler may decide for its own request (R36), with the context of the request or with
 // the one of its framework. Each function reports whether there is an exchange to decide
 // about: there is none for a request without a key, and none after the handler's response

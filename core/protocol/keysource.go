@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/hex"
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -250,8 +249,9 @@ func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, er
 		case req.isCall():
 			key, found, err = req.inMessage(k.pointer)
 		case len(body) > 0:
-			key, found, err = canonical.Find(body, k.pointer)
-			err = memberError(err)
+			if key, found, err = canonical.Find(body, k.pointer); err != nil {
+				err = memberErrors[err]
+			}
 		}
 	case ofFinder:
 		if req.bytesGone() {
@@ -305,18 +305,7 @@ func (k *KeySource) parameter(query string) (value string, found bool, err error
 	return value, found, nil
 }
 
-// memberError returns the mistake of a client whose body has no readable key.
-func memberError(err error) error {
-	switch {
-	case errors.Is(err, canonical.ErrNotJSON):
-		return errKeyJSON
-	case errors.Is(err, canonical.ErrNotObject):
-		return errKeyObject
-	case errors.Is(err, canonical.ErrNotString):
-		return errKeyText
-	case errors.Is(err, canonical.ErrRepeated):
-		return errKeyRepeated
-	default:
-		return nil
-	}
+// memberErrors has the mistake of a client whose body has no readable key.
+var memberErrors = map[error]keyError{
+	canonical.ErrNotJSON: errKeyJSON, canonical.ErrNotObject: errKeyObject, canonical.ErrNotString: errKeyText, canonical.ErrRepeated: errKeyRepeated,
 }

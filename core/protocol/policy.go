@@ -1,11 +1,13 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -28,6 +30,12 @@ type panicError struct {
 // in its place.
 func (e *panicError) Error() string {
 	return fmt.Sprintf("reprise: %s panicked at %s: %v", e.function, e.where, e.value)
+}
+
+// guarded returns the result of a function of the policy, or its panic as an error.
+func guarded[T any](function string, call func() T) (result T, err error) {
+	defer recovered(function, &err)
+	return call(), nil
 }
 
 // recovered makes a panic of a function the error of its caller. It is deferred.
@@ -71,13 +79,6 @@ func codeOf(err error, otherwise Code) Code {
 	return otherwise
 }
 
-// skips reports whether the policy does not concern a request. req is a copy, so that the
-// request of a guard without such a function stays off the heap.
-func (g *Guard) skips(ctx context.Context, req Request) (skip bool, err error) {
-	defer recovered("Config.Skip", &err)
-	return g.cfg.Skip(ctx, &req), nil
-}
-
 // fingerprint returns the fingerprint of a request, with the fields that the policy adds.
 func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp store.Fingerprint, err error) {
 	switch {
@@ -107,14 +108,8 @@ func (x *Exchange) reportBeside(e *end) {
 	if e.Reported == nil || e.exit != returned || e.meaning >= 400 {
 		return
 	}
-	err := x.guard.besideText(e.Reported, string(x.scratch.key))
-	x.guard.report(x.Context(), reprise.Event{Kind: EventReported, ID: x.attempt.ID(), Err: err})
-}
-
-// besideText returns err for the observer. Its method may panic.
-func (g *Guard) besideText(err error, key string) (shown error) {
-	defer recovered("the Error method of a reported error", &shown)
-	return withoutKey(err, key)
+	shown, err := guarded("the Error method of a reported error", func() error { return withoutKey(e.Reported, string(x.scratch.key)) })
+	x.guard.report(x.Context(), reprise.Event{Kind: EventReported, ID: x.attempt.ID(), Err: cmp.Or(err, shown)})
 }
 
 // annotation returns the text to keep beside the response of a handler with ctx.
@@ -122,7 +117,7 @@ func (g *Guard) annotation(ctx context.Context) string {
 	if g.cfg.Keep.Annotate == nil {
 		return ""
 	}
-	note, err := g.ownAnnotation(ctx)
+	note, err := guarded("Config.Keep.Annotate", func() string { return g.cfg.Keep.Annotate(ctx) })
 	switch {
 	case err != nil:
 		g.report(ctx, reprise.Event{Kind: EventPanic, Err: withoutKey(err, "")})
@@ -134,15 +129,10 @@ func (g *Guard) annotation(ctx context.Context) string {
 	}
 }
 
-func (g *Guard) ownAnnotation(ctx context.Context) (note string, err error) {
-	defer recovered("Config.Keep.Annotate", &err)
-	return g.cfg.Keep.Annotate(ctx), nil
-}
-
 // problem returns the response for a problem.
 func (g *Guard) problem(ctx context.Context, req *Request, code Code) Response {
 	if g.cfg.Problems.Write == nil && !req.isCall() {
-		return g.problems.answer(code)
+		return g.problems.ready[code].response
 	}
 	return g.write(ctx, req, g.problems.of(code))
 }
@@ -157,17 +147,13 @@ func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 	case g.cfg.Problems.Write == nil:
 		return p.Response()
 	}
-	r, err := g.ownProblem(ctx, *req, p)
+	own := *req
+	r, err := guarded("Config.Problems.Write", func() Response { return g.cfg.Problems.Write(ctx, &own, p) })
 	if err != nil {
 		g.report(ctx, reprise.Event{Kind: EventPanic, Err: withoutKey(err, "")})
 		return p.Response()
 	}
 	return p.completed(r)
-}
-
-func (g *Guard) ownProblem(ctx context.Context, req Request, p Problem) (r Response, err error) {
-	defer recovered("Config.Problems.Write", &err)
-	return g.cfg.Problems.Write(ctx, &req, p), nil
 }
 
 // ErrUnscoped is the error with which a scope function puts a key in the one key space
@@ -200,4 +186,89 @@ func principalOf(scope func() (string, error)) (name string, err error) {
 		}
 	}
 	return name, nil
+}
+
+// withheld stands in a record in the place of a description with the key in it.
+const withheld = "(withheld: it contained the key)"
+
+// description returns what the record of a request with a key tells operators about it.
+func (g *Guard) description(ctx context.Context, req *Request, key string) string {
+	if g.cfg.Describe == nil {
+		return ""
+	}
+	own := *req // so that the request of a guard without such a function stays off the heap
+	text, err := guarded("Config.Describe", func() string { return g.cfg.Describe(ctx, &own) })
+	switch {
+	case err != nil: // it panicked
+		g.report(ctx, reprise.Event{Kind: EventPanic, Err: withoutKey(err, key)})
+	case holdsKey(text, key):
+		g.report(ctx, reprise.Event{Kind: EventDescription})
+		return withheld
+	}
+	return text
+}
+
+// withoutKey returns the error of a function of the policy, for the observer, without its
+// text if that has the key in it. The key is empty where it is not known: then the value
+// of a panic, which the function may have made of any part of the request, is left out.
+func withoutKey(err error, key string) error {
+	var panicked *panicError
+	if _, ours := err.(keyError); ours { //nolint:errorlint // one that a function wrapped may have more in its text
+		return err
+	}
+	switch {
+	case errors.As(err, &panicked):
+		if key == "" {
+			panicked.value = withoutValue(panicked.value)
+		} else if holdsKey(fmt.Sprint(panicked.value), key) {
+			panicked.value = withheld
+		}
+	case key != "" && holdsKey(err.Error(), key):
+		return errors.New(withheld)
+	}
+	return err
+}
+
+// withoutValue returns the type of a panic's value. An error of the runtime, such as that
+// of a nil pointer, stays: it has nothing of a request.
+func withoutValue(value any) any {
+	if fault, ok := value.(runtime.Error); ok {
+		return fault
+	}
+	return fmt.Sprintf("a %T, which may have the key in it", value)
+}
+
+// quoted escapes a key as a quoted string of RFC 9651 has it.
+var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// leastWithheld is the length of the shortest key that is withheld, in bytes. A shorter
+// one is in many texts that are not about it.
+const leastWithheld = 8
+
+// holdsKey reports whether a text has a key in it that is to be withheld: decoded, or as
+// the header, the path or the query of its request may have it.
+func holdsKey(text, key string) bool {
+	if len(key) < leastWithheld {
+		return false
+	}
+	return strings.Contains(text, key) || strings.Contains(text, quoted.Replace(key)) ||
+		strings.Contains(unescaped(text), key) || strings.Contains(unescaped(strings.ReplaceAll(text, "+", " ")), key)
+}
+
+// unescaped decodes what is percent-encoded in a text. A "%" that encodes nothing stays.
+func unescaped(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	decoded := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '%' && i+2 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				c, i = byte(n), i+2
+			}
+		}
+		decoded = append(decoded, c)
+	}
+	return string(decoded)
 }

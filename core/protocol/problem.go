@@ -69,9 +69,6 @@ func (ps *problems) ofBlob() Problem {
 	return p
 }
 
-// answer returns the response for code in the standard form.
-func (ps *problems) answer(code Code) Response { return ps.ready[code].response }
-
 // completed adds the required parts to the response of a configured function: a status,
 // and that no cache stores it.
 func (p *Problem) completed(r Response) Response {
