@@ -19,7 +19,7 @@ import (
 // Policy is the behaviour of a guard, as a value with every default filled in. It is the
 // source of the contract that clients and API teams need:
 //
-//   - an OpenAPI 3.1 document of components ([Policy.OpenAPIJSON], [Policy.OpenAPIYAML]);
+//   - an OpenAPI 3.1 document of components ([Policy.OpenAPIJSON]);
 //   - the fields that CORS has to allow and to expose ([Policy.CORS]);
 //   - the page on which the API publishes its policy ([Policy.Markdown]), or one from
 //     your template, with a Policy as its data.
@@ -123,12 +123,6 @@ func notKept(g *protocol.Guard) []StatusRange {
 		}
 	}
 	return ranges
-}
-
-// Keeps reports whether a whole response with this status is replayed. A handler may
-// decide otherwise for its own request (see [protocol.Keep], [protocol.Release]).
-func (p Policy) Keeps(status int) bool {
-	return !slices.ContainsFunc(p.NotKept, func(r StatusRange) bool { return r.From <= status && status <= r.To })
 }
 
 // describeFingerprint describes the parts that a retry must share with its first request.

@@ -27,18 +27,21 @@ func ExampleOf() {
 	fmt.Println("allow:", strings.Join(cors.AllowHeaders, ", "))
 	fmt.Println("expose:", strings.Join(cors.ExposeHeaders, ", "))
 
-	openapi, _, _ := bytes.Cut(policy.OpenAPIYAML(), []byte("components:"))
-	fmt.Printf("%s", openapi)
+	openapi, _, _ := bytes.Cut(policy.OpenAPIJSON(), []byte(`,
+  "components"`))
+	fmt.Printf("%s\n", openapi)
 
 	page, _, _ := bytes.Cut(policy.Markdown(), []byte("\n\n## Requests"))
 	fmt.Printf("%s\n", page)
 	// Output:
 	// allow: Idempotency-Key
 	// expose: Idempotent-Replayed, Idempotency-Status, Idempotency-Body, Idempotency-Key-Expires, Retry-After
-	// openapi: "3.1.0"
-	// info:
-	//   title: "The idempotency of this API"
-	//   version: "1"
+	// {
+	//   "openapi": "3.1.0",
+	//   "info": {
+	//     "title": "The idempotency of this API",
+	//     "version": "1"
+	//   }
 	// # Idempotent requests
 	//
 	// Send the header `Idempotency-Key` with a key of your own, and repeat the request with the same key until you have a response.

@@ -1,6 +1,9 @@
 package contract
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,10 +27,45 @@ import (
 //     of that status;
 //   - #/components/schemas/IdempotencySummary, the body of a replay whose body was not
 //     kept.
-func (p Policy) OpenAPIJSON() []byte { return append(appendJSON(nil, p.openAPI(), ""), '\n') }
+func (p Policy) OpenAPIJSON() []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(p.openAPI()) // texts, numbers and bools: it cannot fail
+	return b.Bytes()
+}
 
-// OpenAPIYAML returns the document of [Policy.OpenAPIJSON] as YAML.
-func (p Policy) OpenAPIYAML() []byte { return appendMembers(nil, p.openAPI(), "", "") }
+// object is a JSON object whose members keep their order, so that the same policy always
+// gives the same bytes.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+type list []any
+
+// MarshalJSON implements [json.Marshaler].
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		err := encoder.Encode(m.name)
+		b.WriteByte(':')
+		if err = errors.Join(err, encoder.Encode(m.value)); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
 
 func (p *Policy) openAPI() object {
 	title := "The idempotency of this API"
