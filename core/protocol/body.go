@@ -72,9 +72,20 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, 
 	}
 	switch {
 	case req.message != nil:
-		return req.readMessage(limit)
+		if body, err = req.message(); err != nil {
+			return nil, CodeInternalError, err
+		}
+		if len(body) > limit {
+			return nil, CodeRequestTooLarge, nil
+		}
+		return body, "", nil
 	case req.Form != nil:
-		return s.readForm(req, limit)
+		s.request = s.request[:0]
+		form, err := req.Form()
+		if err != nil {
+			return nil, CodeRequestInvalid, &unreadBody{err}
+		}
+		return s.useForm(req, form, limit)
 	case req.Body == nil:
 		return req.Bytes, "", nil
 	}
@@ -139,19 +150,6 @@ func (r *Request) parsedForm() *multipart.Form {
 
 func hasParts(form *multipart.Form) bool { return form != nil && len(form.Value)+len(form.File) > 0 }
 
-// readMessage returns the encoded message of a call.
-func (r *Request) readMessage(limit int) (body []byte, problem Code, err error) {
-	body, err = r.message()
-	switch {
-	case err != nil:
-		return nil, CodeInternalError, err
-	case len(body) > limit:
-		return nil, CodeRequestTooLarge, nil
-	default:
-		return body, "", nil
-	}
-}
-
 var errBodyGone = errors.New("protocol: a layer outside the middleware consumed the body, or a part of it, and kept neither its form nor its bytes")
 
 // readParsed returns the substitute for a body that another layer, or the scope function,
@@ -172,16 +170,6 @@ func (s *scratch) readParsed(req *Request, limit int) (body []byte, problem Code
 	default:
 		return kept, "", nil
 	}
-}
-
-// readForm returns the notation of a request's form that was parsed before.
-func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code, err error) {
-	s.request = s.request[:0]
-	form, err := req.Form()
-	if err != nil {
-		return nil, CodeRequestInvalid, &unreadBody{err}
-	}
-	return s.useForm(req, form, limit)
 }
 
 // useForm returns the notation of a form, which only a fingerprint may take for the body.

@@ -178,7 +178,7 @@ func (p *fieldPolicy) keeps(name string) bool {
 // removal, which is about the fields of outer layers. It does not allocate if dst has
 // room. dst and src must not overlap.
 func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
-	hopByHop := hasConnection(src)
+	hopByHop := slices.ContainsFunc(src, func(f Field) bool { return isConnection(f.Name) })
 	orphaned := "" // the field whose first value was dropped: its next one replaces instead
 	for _, f := range src {
 		switch {
@@ -212,15 +212,6 @@ func filterTrailers(dst, src []Field) []Field {
 	var all fieldPolicy
 	dst, _ = all.filter(dst, src)
 	return dst
-}
-
-func hasConnection(fields []Field) bool {
-	for _, f := range fields {
-		if isConnection(f.Name) {
-			return true
-		}
-	}
-	return false
 }
 
 // connectionNames reports whether a Connection field among fields names name, so that it

@@ -126,7 +126,7 @@ func restore(header map[string][]string, list []Field) {
 		switch {
 		case list[0].Suppress:
 			header[list[0].Name] = nil
-		case !sameValues(header[list[0].Name], list[:n]):
+		case !slices.EqualFunc(header[list[0].Name], list[:n], func(value string, f Field) bool { return value == f.Value }):
 			values := make([]string, n)
 			for i := range values {
 				values[i] = list[i].Value
@@ -135,18 +135,6 @@ func restore(header map[string][]string, list []Field) {
 		}
 		list = list[n:]
 	}
-}
-
-func sameValues(values []string, fields []Field) bool {
-	if len(values) != len(fields) {
-		return false
-	}
-	for i := range values {
-		if values[i] != fields[i].Value {
-			return false
-		}
-	}
-	return true
 }
 
 // dropControlFields removes the control fields (R11), which only the protocol sets.

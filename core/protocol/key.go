@@ -97,8 +97,10 @@ func (g keyGrammar) parse(line string) (key string, err error) {
 		key, err = parseString(line)
 	case g.mode == Strict:
 		return "", errKeyUnquoted
+	case !bareKeyBytes.HaveAll(line):
+		return "", errKeyBare
 	default:
-		key, err = parseBare(line)
+		key = line
 	}
 	if err != nil {
 		return "", err
@@ -129,13 +131,6 @@ func parseString(line string) (string, error) {
 	return key, nil
 }
 
-// parseBare accepts the keys that clients send without quotes. The tokens of RFC 9651
-// would not do: a bare UUID is a token only if its first digit is a letter.
-func parseBare(line string) (string, error) {
-	if !bareKeyBytes.HaveAll(line) {
-		return "", errKeyBare
-	}
-	return line, nil
-}
-
+// bareKeyBytes are those of the keys that clients send without quotes. The tokens of RFC
+// 9651 would not do: a bare UUID is a token only if its first digit is a letter.
 var bareKeyBytes = syntax.NewByteSet("._~:+/=-")

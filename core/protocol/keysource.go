@@ -277,6 +277,7 @@ func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, er
 // keeps them apart from all others.
 const contentKey = "\x00content:"
 
+// ownKey is apart from sourceKey so that the request of other sources stays off the heap.
 func (g *Guard) ownKey(req Request, body []byte) (key string, err error) {
 	defer recovered("Config.Key", &err)
 	key, err = g.cfg.Key.find(&req, body)
