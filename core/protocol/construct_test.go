@@ -117,11 +117,6 @@ func TestContradictingOptionsAreRefused(t *testing.T) {
 			second: func(c *protocol.Config) { c.Offload = spool; c.Offload.ReadOnly = true },
 			says:   "Config.Offload.MaxSpool: 1073741824, want at least MaxBody",
 		},
-		"replayed until its retention, and refused before": {
-			first:  func(c *protocol.Config) { c.Seal = seal; c.Seal.MaxAge = time.Hour + 12*time.Minute },
-			second: func(c *protocol.Config) { c.Retention = 61 * time.Minute },
-			says:   "Config.Seal.MaxAge: 1h12m0s, want at least",
-		},
 		"never runs again, and is forgotten while it runs": {
 			first:  func(c *protocol.Config) { c.Preset = reprise.AtMostOnce },
 			second: func(c *protocol.Config) { c.Retention = time.Minute },

@@ -210,13 +210,21 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	for _, bad := range []struct {
+	for _, c := range []struct {
 		id  string
 		key int
-	}{{"", 32}, {strings.Repeat("x", 33), 32}, {"caf\u00e9", 32}, {"1", 31}, {"1", 4097}} {
-		if _, err := NewSecret(bad.id, make([]byte, bad.key)); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%q with %d bytes: %v", bad.id, bad.key, err)
+		ok  bool
+	}{
+		{"", 32, false}, {strings.Repeat("x", 33), 32, false}, {"caf\u00e9", 32, false}, {"1", 31, false}, {"1", 4097, false},
+		{"1", 32, true}, {"1", 4096, true}, {strings.Repeat("~", 32), 32, true}, {" ", 32, true},
+	} {
+		s, err := NewSecret(c.id, make([]byte, c.key))
+		if c.ok && (err != nil || s.String() != fmt.Sprintf("secret %q", c.id) || s.ID() != c.id) || !c.ok && !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%q with %d bytes: %v, %v", c.id, c.key, s, err)
 		}
+	}
+	if s := (Secret{}); s.String() != "no secret" || s.ID() != "" {
+		t.Errorf("no secret is shown as %v", s)
 	}
 }
 
@@ -273,21 +281,4 @@ func TestSealedMaxAgeIsIncluded(t *testing.T) {
 			t.Errorf("after it: %v", err)
 		}
 	})
-}
-
-// The bounds of secrets are included, and a secret shows its ID.
-func TestSealingBoundsAreIncluded(t *testing.T) {
-	t.Parallel()
-	for _, good := range []struct {
-		id  string
-		key int
-	}{{"1", 32}, {"1", 4096}, {strings.Repeat("~", 32), 32}, {" ", 32}} {
-		s, err := NewSecret(good.id, make([]byte, good.key))
-		if want := fmt.Sprintf("secret %q", good.id); err != nil || s.String() != want || s.ID() != good.id {
-			t.Errorf("%q with %d bytes: %v, %v", good.id, good.key, s, err)
-		}
-	}
-	if s := (Secret{}); s.String() != "no secret" || s.ID() != "" {
-		t.Errorf("no secret is shown as %v", s)
-	}
 }
