@@ -150,7 +150,7 @@ func (p *Policy) headers() object {
 		schema := object{{"type", "string"}}
 		switch {
 		case len(f.values) > 0:
-			schema = append(schema, member{"enum", texts(f.values)})
+			schema = append(schema, member{"enum", f.values})
 		default:
 			schema = append(schema, member{"pattern", "^@[0-9]+$"})
 		}
@@ -213,13 +213,7 @@ func (p *Policy) statuses() []int {
 
 // of returns the refusals with a status.
 func (p *Policy) of(status int) []protocol.Problem {
-	var all []protocol.Problem
-	for _, problem := range p.Problems {
-		if problem.Status == status {
-			all = append(all, problem)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(p.Problems), func(problem protocol.Problem) bool { return problem.Status != status })
 }
 
 // union is the schema of a body that is one of the problems. Their constant codes tell
@@ -239,14 +233,7 @@ func union(problems []protocol.Problem) object {
 func examples(problems []protocol.Problem) object {
 	var all object
 	for _, problem := range problems {
-		all = append(all, member{string(problem.Code), object{{"value", object{
-			{"type", problem.Type},
-			{"title", problem.Title},
-			{"status", problem.Status},
-			{"detail", problem.Detail},
-			{"code", string(problem.Code)},
-			{"retryable", problem.Retryable},
-		}}}})
+		all = append(all, member{string(problem.Code), object{{"value", json.RawMessage(problem.Response().Body)}}})
 	}
 	return all
 }
@@ -289,21 +276,13 @@ func (p *Policy) schemas() object {
 // schemaName returns the name of a code's schema: IdempotencyProblemKeyMissing for
 // key-missing.
 func schemaName(code protocol.Code) string {
-	words := strings.Split(string(code), "-")
-	for i, word := range words {
-		words[i] = strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]
+	name := "IdempotencyProblem"
+	for word := range strings.SplitSeq(string(code), "-") {
+		name += strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]
 	}
-	return "IdempotencyProblem" + strings.Join(words, "")
+	return name
 }
 
 func reference(kind, name string) object {
 	return object{{"$ref", "#/components/" + kind + "/" + name}}
-}
-
-func texts(all []string) list {
-	var l list
-	for _, s := range all {
-		l = append(l, s)
-	}
-	return l
 }
