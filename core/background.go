@@ -112,6 +112,8 @@ func (b *background) remove(t task) {
 }
 
 // run makes one try, and reports its failure.
+//
+//nolint:contextcheck // a callContext inherits
 func (b *background) run(ctx context.Context, t task) error {
 	if ctx.Err() != nil {
 		return store.ErrClosed

@@ -121,6 +121,8 @@ func (c *call) claim(ctx context.Context, sent instant) (res Result, err error) 
 
 // ask returns the result of the last try, and the failures of all joined: whether one of
 // them may hold the key, and whether all of them were unreachable.
+//
+//nolint:contextcheck // a callContext inherits
 func (c *call) ask(ctx context.Context, sent instant) (g grant, tried failure, err error) {
 	if c.hasValues() {
 		ctx = &callContext{Context: ctx, values: c.values}

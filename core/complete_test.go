@@ -123,8 +123,8 @@ func TestBackgroundCompletionReportsALostLease(t *testing.T) {
 	})
 }
 
-// A record that its caller cannot read counts as corrupt, and one that it can as replayed:
-// once, and not before it was read.
+// A record that its caller cannot read counts as corrupt, and one that it can read as
+// replayed: once, and not before it was read.
 func TestUnreadablePayloadIsCorruptAndReported(t *testing.T) {
 	for name, unreadable := range map[string]error{
 		"read":    nil,

@@ -58,12 +58,10 @@ func TestNamesOfEvents(t *testing.T) {
 		}
 	}
 	kinds := []*EventKind{EventRenewed, EventLeaseLost, EventRunTooLong, EventStoreError, EventResolved, EventDeclared}
-	names := ""
-	for _, kind := range kinds {
-		names += Event{Kind: kind}.Name() + " "
-	}
-	if names != "renewed lease-lost run-too-long store-error resolved declared " {
-		t.Errorf("the kinds are named %s", names)
+	for i, want := range []string{"renewed", "lease-lost", "run-too-long", "store-error", "resolved", "declared"} {
+		if got := (Event{Kind: kinds[i]}).Name(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
