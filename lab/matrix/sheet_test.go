@@ -50,13 +50,13 @@ func sheet() string {
 	}
 	fmt.Fprintf(&b, sheetHead, strings.Join(Adapters, ", "), strings.Join(counts, ", "))
 	for _, c := range cases {
-		fmt.Fprintf(&b, "| %s | %s%s |\n", c.ID, c.Rule, c.needs)
+		fmt.Fprintf(&b, "* **%s** %s%s\n", c.ID, c.Rule, c.needs)
 	}
 	fmt.Fprintf(&b, sheetAdapters, len(adaptertest.Cases()))
-	b.WriteString(strings.Join(grouped(adaptertest.Cases(), "%s %s"), "; ") + ".\n\n| case | rule |\n|---|---|\n")
+	b.WriteString(strings.Join(grouped(adaptertest.Cases()), "; ") + ".\n\n")
 	for _, c := range adaptertest.Cases() {
 		if strings.HasPrefix(c.ID, "T") {
-			fmt.Fprintf(&b, "| %s | %s |\n", c.ID, c.Rule)
+			fmt.Fprintf(&b, "* **%s** %s\n", c.ID, c.Rule)
 		}
 	}
 	b.WriteString("\n### Waivers\n\nA waived case runs, and the build fails once it passes.\n\n")
@@ -64,15 +64,15 @@ func sheet() string {
 		fmt.Fprintf(&b, "- %s, fiber, fiber3: %s\n", w.Case, w.Reason)
 	}
 	fmt.Fprintf(&b, sheetStores, len(storetest.Cases()))
-	b.WriteString(strings.Join(grouped(storetest.Cases(), "| %s | %s |"), "\n") + "\n")
+	b.WriteString(strings.Join(grouped(storetest.Cases()), "; ") + ".\n")
 	return b.String()
 }
 
 // grouping splits the ID of a case after its rule, or after its first word.
 var grouping = regexp.MustCompile(`^(R\d+|[a-z]+)-?(.*)$`)
 
-// grouped returns a line for each beginning of the IDs, with all their ends.
-func grouped(all []conformance.Case, line string) (lines []string) {
+// grouped returns the beginnings of the IDs, each with all their ends.
+func grouped(all []conformance.Case) (lines []string) {
 	ends := map[string][]string{}
 	var order []string
 	for _, c := range all {
@@ -84,7 +84,7 @@ func grouped(all []conformance.Case, line string) (lines []string) {
 		}
 	}
 	for _, begin := range order {
-		lines = append(lines, fmt.Sprintf(line, begin, strings.Join(ends[begin], ", ")))
+		lines = append(lines, fmt.Sprintf("**%s** %s", begin, strings.Join(ends[begin], ", ")))
 	}
 	return lines
 }
@@ -114,9 +114,8 @@ A test writes this page from the suites (` + "`go generate ./lab/matrix`" + `), 
 
 Each of these cases passes on %s over each store that it applies to, through processes of the test server: %s.
 Over etcd, Fiber v2 runs on the fasthttp of v3.
+The brackets say which stores a case is for, if not for all.
 
-| case | rule (where not for every store: for which) |
-|---|---|
 `
 
 const sheetAdapters = `
@@ -130,9 +129,7 @@ const sheetAdapters = `
 const sheetStores = `
 ## Stores
 
-%d cases, which run on every store in every supported deployment.
+%d cases, which run on every store in every supported deployment: claim-first is the first of them.
 ` + "`conformance/storetest`" + ` has the rule of each and where it is promised; a case that fails prints both.
 
-| | cases |
-|---|---|
 `
