@@ -180,6 +180,40 @@ func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
 	}
 }
 
+// leaving is a codec that ends the goroutine of the caller that reads a record.
+type leaving struct {
+	job.Codec[receipt]
+	leaves bool
+}
+
+func (c *leaving) Decode(data []byte) (receipt, error) {
+	if c.leaves {
+		runtime.Goexit()
+	}
+	return c.Codec.Decode(data)
+}
+
+// Its request is counted, once, as one whose record cannot be read.
+func TestDoCountsACallWhoseCodecEndsTheGoroutine(t *testing.T) {
+	inTime(t, "goexit", func(t *testing.T) {
+		d, codec := newDoer(setup(t, reprise.Config{}), reprise.Recoverable), &leaving{Codec: receipts}
+		d.codec = codec
+		_, _, err := d.do(t.Context(), succeed)
+		wantError(t, "Do", err, nil)
+		codec.leaves = true
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			_, _, _ = d.do(t.Context(), succeed)
+			t.Error("Do returned")
+		}()
+		<-left
+		if got := d.Stats().Outcomes; got[reprise.Corrupt] != 1 || got[reprise.Replayed] != 0 {
+			t.Errorf("counted as %v", got)
+		}
+	})
+}
+
 // The outcomes of Begin with which fn does not run.
 func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 	found := func(res store.ClaimResult, err error) func(context.Context, *doer) {
