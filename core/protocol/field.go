@@ -217,19 +217,7 @@ func filterTrailers(dst, src []Field) []Field {
 // connectionNames reports whether a Connection field among fields names name, so that it
 // belongs to one hop.
 func connectionNames(fields []Field, name string) bool {
-	for _, f := range fields {
-		if !isConnection(f.Name) {
-			continue
-		}
-		for list := f.Value; list != ""; {
-			var option string
-			option, list, _ = strings.Cut(list, ",")
-			if strings.EqualFold(syntax.TrimSpace(option), name) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(fields, func(f Field) bool { return isConnection(f.Name) && namesField([]string{f.Value}, name) })
 }
 
 func isConnection(name string) bool { return strings.EqualFold(name, "Connection") }

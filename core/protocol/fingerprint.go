@@ -149,8 +149,8 @@ func (c *Fingerprinting) omitted() ([]canonical.Pointer, error) {
 func NoFingerprint(_ *Request, key string, _ []byte) (store.Fingerprint, error) {
 	var stack [512]byte
 	b := append(stack[:0], fingerprintLabel...)
-	b = appendPart(b, "none")
-	b = appendPart(b, key)
+	b = canonical.AppendPart(b, "none")
+	b = canonical.AppendPart(b, key)
 	return sha256.Sum256(b), nil
 }
 
@@ -166,19 +166,19 @@ func withFields(fp store.Fingerprint, r *Request, names []string) store.Fingerpr
 	d := digesters.Get().(*digester)
 	b := d.parts[:0]
 	b = append(b, fingerprintLabel...)
-	b = appendPart(b, "fields")
-	b = appendPart(b, fp[:])
+	b = canonical.AppendPart(b, "fields")
+	b = canonical.AppendPart(b, fp[:])
 	for _, name := range names {
-		b = appendPart(b, name)
+		b = canonical.AppendPart(b, name)
 		if name == "host" && r.Host != "" {
 			b = binary.BigEndian.AppendUint64(b, 1)
-			b = appendPart(b, strings.ToLower(r.Host))
+			b = canonical.AppendPart(b, strings.ToLower(r.Host))
 			continue
 		}
 		lines := r.values(name)
 		b = binary.BigEndian.AppendUint64(b, uint64(len(lines)))
 		for _, line := range lines {
-			b = appendPart(b, syntax.TrimSpace(line))
+			b = canonical.AppendPart(b, syntax.TrimSpace(line))
 		}
 	}
 	fp = sha256.Sum256(b)
@@ -211,11 +211,11 @@ func fingerprint(form string, r *Request, key string, content []byte, parsed *ca
 	d := digesters.Get().(*digester)
 	b := d.parts[:0]
 	b = append(b, fingerprintLabel...)
-	b = appendPart(b, form)
-	b = appendPart(b, key)
-	b = appendPart(b, r.Method)
-	b = appendPart(b, r.Path)
-	b = appendPart(b, r.RawQuery)
+	b = canonical.AppendPart(b, form)
+	b = canonical.AppendPart(b, key)
+	b = canonical.AppendPart(b, r.Method)
+	b = canonical.AppendPart(b, r.Path)
+	b = canonical.AppendPart(b, r.RawQuery)
 
 	b, at := canonical.OpenPart(b)
 	for i, line := range r.values("Content-Type") {
@@ -241,13 +241,6 @@ func fingerprint(form string, r *Request, key string, content []byte, parsed *ca
 	d.parts = again(b)
 	digesters.Put(d)
 	return sum
-}
-
-// appendPart appends s with its length before it, so that two different lists of parts
-// never have the same bytes.
-func appendPart[S string | []byte](b []byte, s S) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
-	return append(b, s...)
 }
 
 // appendElement appends element i of a list, in lower case.

@@ -15,12 +15,12 @@ import (
 // is unknown. So are the preamble, the epilogue, the parts without a name, and the fields
 // of a value other than its name.
 func AppendForm(dst []byte, form *multipart.Form) ([]byte, error) {
-	dst = appendPart(appendPart(dst, ""), "")
+	dst = AppendPart(AppendPart(dst, ""), "")
 	for _, name := range slices.Sorted(maps.Keys(form.Value)) {
 		for _, value := range form.Value[name] {
 			dst = appendNames(dst, name)
 			dst = binary.BigEndian.AppendUint64(dst, 0)
-			dst = appendPart(dst, value)
+			dst = AppendPart(dst, value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(form.File)) {
@@ -40,11 +40,11 @@ var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // appendNames appends the disposition of a part with a name and maybe a file name.
 func appendNames(dst []byte, name string, files ...string) []byte {
-	dst = appendPart(dst, "form-data")
+	dst = AppendPart(dst, "form-data")
 	dst = binary.BigEndian.AppendUint64(dst, uint64(1+len(files)))
-	dst = appendPart(appendPart(dst, "name"), escaped.Replace(name))
+	dst = AppendPart(AppendPart(dst, "name"), escaped.Replace(name))
 	for _, file := range files {
-		dst = appendPart(appendPart(dst, "filename"), escaped.Replace(file))
+		dst = AppendPart(AppendPart(dst, "filename"), escaped.Replace(file))
 	}
 	return dst
 }

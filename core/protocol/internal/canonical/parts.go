@@ -76,7 +76,7 @@ func (f *Form) Parse(body []byte, boundary string) bool {
 // Write writes the notation of a form that was parsed to digest, through the memory of
 // buf, which it returns.
 func (f *Form) Write(digest hash.Hash, buf []byte) []byte {
-	buf = appendPart(appendPart(buf[:0], f.preamble), f.epilogue)
+	buf = AppendPart(AppendPart(buf[:0], f.preamble), f.epilogue)
 	var p formPart
 	for rest := f.parts; ; {
 		after, last, _ := cutDelimiter(rest)
@@ -185,7 +185,7 @@ func appendHeader(dst []byte, fields []partField) []byte {
 		if bytes.EqualFold(field.name, contentType) {
 			dst = appendLowerPart(dst, syntax.MediaType(field.value))
 		} else {
-			dst = appendPart(dst, field.value)
+			dst = AppendPart(dst, field.value)
 		}
 	}
 	return dst
@@ -203,15 +203,17 @@ func appendDisposition(dst, value []byte) []byte {
 		var name, text []byte
 		var ok bool
 		if name, text, rest, more, ok = syntax.CutParameter(rest); !ok {
-			return binary.BigEndian.AppendUint64(appendPart(dst[:start], value), 0)
+			return binary.BigEndian.AppendUint64(AppendPart(dst[:start], value), 0)
 		}
-		dst = appendPart(appendLowerPart(dst, name), text)
+		dst = AppendPart(appendLowerPart(dst, name), text)
 	}
 	binary.BigEndian.PutUint64(dst[at:], n)
 	return dst
 }
 
-func appendPart[S string | []byte](dst []byte, part S) []byte {
+// AppendPart appends a part with its length before it, so that two different lists of
+// parts never have the same bytes.
+func AppendPart[S string | []byte](dst []byte, part S) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(len(part)))
 	return append(dst, part...)
 }
