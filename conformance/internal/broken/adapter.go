@@ -73,7 +73,7 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.pass.ServeHTTP(w, r)
 	case admission.Exchange != nil:
-		a.run(w, r, admission.Exchange)
+		a.run(w, r, admission.Exchange) //nolint:contextcheck // an exchange has its own
 	default:
 		if a.replies != nil {
 			a.replies(&admission.Response)
@@ -100,11 +100,11 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 
 // run runs the handler in an exchange.
 func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange) {
-	inner := r.WithContext(x.Context()) //nolint:contextcheck // an exchange has its own
+	inner := r.WithContext(x.Context())
 	inner.Body = x.Body()
 	own := &writer{ResponseWriter: w, a: a, rec: new(protocol.Recorder), r: inner}
 	own.rec.Start(x, w.Header(), wire{w, a}, http.DetectContentType)
-	defer own.rec.Close() //nolint:contextcheck // an exchange has its own
+	defer own.rec.Close()
 	if a.panics != nil {
 		defer func() {
 			if p := recover(); p != nil {
