@@ -40,7 +40,7 @@ func floor(name, kind, store string) Variant {
 
 // Reprise is an adapter over a store of the lab's.
 func Reprise(framework, store string, flags ...string) Variant {
-	args := "-adapter " + framework + " -store " + store
+	args := "-adapter " + framework + " -store " + store + " -store-timeout 30s" // a busy machine is slow, and not wrong
 	served, program := store, testserverOf(framework)
 	switch store {
 	case "memory":

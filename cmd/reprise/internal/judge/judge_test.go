@@ -104,7 +104,7 @@ func TestLimitsEndARun(t *testing.T) {
 		"requests": func(o *Options) { o.Client.Limits.Requests = 13 },
 		"bytes":    func(o *Options) { o.Client.Limits.Bytes = 100_000 },
 		"retries":  func(o *Options) { o.Client.Limits.Requests, o.Only = 9, []string{"retries/lost"} },
-		"time":     func(o *Options) { o.MaxTime, o.Only = 50*time.Millisecond, []string{"replay/date"} },
+		"time":     func(o *Options) { o.MaxTime, o.Only = 2*time.Second, []string{"replay/date"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
