@@ -51,24 +51,9 @@ func described(t *testing.T, cfg protocol.Config, req protocol.Request, key stri
 	return text, events, out.String()
 }
 
-func TestDescribeSeesTheRequest(t *testing.T) {
-	t.Parallel()
-	req := protocol.Request{
-		Method: "POST", Target: "/orders?x=1", Host: "api.example",
-		Header: http.Header{"Idempotency-Key": {"k-17"}, "Traceparent": {"00-4bf9"}},
-	}
-	route := func(_ context.Context, r *protocol.Request) string {
-		return strings.Join([]string{r.Method, r.Path, r.Host, r.Header.Values("Traceparent")[0]}, " ")
-	}
-	for want, describe := range map[string]describer{"": nil, "POST /orders api.example 00-4bf9": route} {
-		if got, events, _ := described(t, protocol.Config{Describe: describe}, req, "k-17"); got != want || len(events) > 0 {
-			t.Errorf("%q, %v; want %q", got, events, want)
-		}
-	}
-}
-
-// TestDescribeKeepsNoKey: neither a record nor a log has a text with the key in it. It is
-// replaced, with one warning, and the request goes on.
+// TestDescribeKeepsNoKey: a description is made of the request. Neither a record nor a
+// log has a text with the key in it. It is replaced, with one warning, and the request
+// goes on.
 func TestDescribeKeepsNoKey(t *testing.T) {
 	t.Parallel()
 	const withheld = "(withheld: it contained the key)"
@@ -83,6 +68,13 @@ func TestDescribeKeepsNoKey(t *testing.T) {
 		return "sent " + strings.Join(r.Header.Values("Idempotency-Key"), "") + " here"
 	}
 	whole := func(_ context.Context, r *protocol.Request) string { return r.Path + "?" + r.RawQuery }
+	route := func(_ context.Context, r *protocol.Request) string {
+		return strings.Join([]string{r.Method, r.Path, r.Host, r.Header.Values("Traceparent")[0]}, " ")
+	}
+	routed := protocol.Request{
+		Method: "POST", Target: "/orders?x=1", Host: "api.example",
+		Header: http.Header{"Idempotency-Key": {"k-17"}, "Traceparent": {"00-4bf9"}},
+	}
 	for name, c := range map[string]struct {
 		describe describer
 		source   protocol.KeySource
@@ -91,6 +83,8 @@ func TestDescribeKeepsNoKey(t *testing.T) {
 		want     string
 		event    string
 	}{
+		"none":               {nil, protocol.KeySource{}, routed, "k-17", "", ""},
+		"the request":        {route, protocol.KeySource{}, routed, "k-17", "POST /orders api.example 00-4bf9", ""},
 		"another text":       {says("POST /orders"), protocol.KeySource{}, header("key-1718"), "key-1718", "POST /orders", ""},
 		"a long text":        {says(strings.Repeat("y", 300)), protocol.KeySource{}, header("key-1718"), "key-1718", strings.Repeat("y", 252) + "...", ""},
 		"bare":               {sent, protocol.KeySource{}, header("key-1718"), "key-1718", withheld, "description-withheld"},

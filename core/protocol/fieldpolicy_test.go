@@ -3,7 +3,6 @@ package protocol
 import (
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -147,56 +146,6 @@ func TestFilterDoesNotAllocate(t *testing.T) {
 		if allocs != 0 || kept == 0 {
 			t.Errorf("allow %q: %v allocations to filter %d fields, want 0", allow, allocs, len(src))
 		}
-	}
-}
-
-// Of a header map that outer layers share, the changes from inside are kept, in a form
-// that makes the same changes to the header of another request.
-func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
-	t.Parallel()
-	type header = map[string][]string
-	for _, c := range []struct {
-		name          string
-		before, after header
-		replayedOver  header
-		want          header
-	}{
-		{"nothing changed", header{"X-Id": {"1"}}, header{"X-Id": {"1"}}, header{"X-Id": {"2"}}, header{"X-Id": {"2"}}},
-		{"added", header{"X-Id": {"1"}}, header{"X-Id": {"1"}, "Etag": {"a"}}, header{"X-Id": {"2"}}, header{"X-Id": {"2"}, "Etag": {"a"}}},
-		{"two values in order", nil, header{"Link": {"b", "a"}}, nil, header{"Link": {"b", "a"}}},
-		{"a value added to an outer one", header{"Vary": {"Origin"}}, header{"Vary": {"Origin", "Accept"}}, header{"Vary": {"Origin"}}, header{"Vary": {"Origin", "Accept"}}},
-		{"an outer one replaced", header{"Server": {"outer"}}, header{"Server": {"inner"}}, header{"Server": {"outer"}}, header{"Server": {"inner"}}},
-		{"an outer one replaced by two", header{"Server": {"outer"}}, header{"Server": {"x", "outer"}}, header{"Server": {"outer"}}, header{"Server": {"x", "outer"}}},
-		{"an outer one removed", header{"Server": {"outer"}}, header{}, header{"Server": {"outer"}, "Via": {"1"}}, header{"Via": {"1"}}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			changes := appendChanges(nil, appendMap(nil, c.before), appendMap(nil, c.after), nil)
-			got := maps.Clone(c.replayedOver)
-			if got == nil {
-				got = header{}
-			}
-			Response{Status: 200, Header: Header{fields: changes}}.Write(got, new(holding))
-			delete(got, "Content-Length")
-			if !reflect.DeepEqual(got, c.want) {
-				t.Errorf("replayed over %v: %v, want %v", c.replayedOver, got, c.want)
-			}
-		})
-	}
-}
-
-func TestR17TrailersAreAnnounced(t *testing.T) {
-	t.Parallel()
-	header := map[string][]string{
-		"Trailer": {"X-Sum, x-other"}, "X-Sum": {"1"}, "X-Other": {"2"}, "Trailer:X-Late": {"3"}, "X-Plain": {"4"},
-	}
-	var names []string
-	for _, f := range appendTrailers(nil, header, header["Trailer"], http11) {
-		names = append(names, f.Name)
-	}
-	slices.Sort(names)
-	if want := []string{"X-Late", "X-Other", "X-Sum"}; !slices.Equal(names, want) {
-		t.Errorf("trailers are %v, want %v", names, want)
 	}
 }
 

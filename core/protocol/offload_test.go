@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -189,32 +188,6 @@ func (o *offloading) wantSummary(key string) {
 	w := o.replay(key)
 	if w.Code != 201 || w.Body.String() != `{"status":"completed"}` || w.Header().Get("Idempotency-Body") != "omitted" {
 		o.t.Errorf("answered %d %v %.200q, want the summary", w.Code, w.Header(), w.Body)
-	}
-}
-
-func TestR35OffloadedBodyIsReplayedWhole(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int{1001, 4096, 100_000, 1 << 20} {
-		for _, piece := range []int{1 << 20, 32 << 10, 999, 77} {
-			o := offload(t, nil)
-			body := large(size)
-			first := o.run("key", writes(body, piece))
-			if first.Code != 201 || !bytes.Equal(first.Body.Bytes(), body) || first.Header().Get("Idempotent-Replayed") != "" {
-				t.Errorf("%d in pieces of %d: first answered %d with %d bytes", size, piece, first.Code, first.Body.Len())
-			}
-			for range 2 {
-				w := o.replay("key")
-				if w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) || w.Header().Get("Content-Type") != "text/csv" || w.Header().Get("Location") != "/exports/7" {
-					t.Errorf("%d in pieces of %d: replayed %d %v with %d bytes", size, piece, w.Code, w.Header(), w.Body.Len())
-				}
-				if got := w.Header().Get("Content-Length"); got != strconv.Itoa(size) {
-					t.Errorf("the replay declares %q bytes, want %d", got, size)
-				}
-			}
-			if stats := o.guard.Stats(); stats.Offloaded != 1 || stats.NotOffloaded+stats.BlobsLost+stats.BlobsUnread != 0 {
-				t.Errorf("counted %+v", stats)
-			}
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package protocol_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -60,35 +59,8 @@ func observed(t *testing.T, cfg protocol.Config) (*bench, *eventLog) {
 	return setup(t, cfg), log
 }
 
-// R33b: functions that panic before the handler.
-func TestPolicyThatPanicsBeforeTheHandler(t *testing.T) {
-	t.Parallel()
-	bug := func() (string, error) { panic("a bug") }
-	for name, c := range map[string]struct {
-		cfg   protocol.Config
-		scope func() (string, error)
-		key   string
-		want  string
-		value string // "a bug" where it is known that it has no key
-	}{
-		"the scope function":      {value: "a bug", scope: bug, key: "k", want: "refused internal-error"},
-		"Config.Skip":             {cfg: protocol.Config{Skip: func(context.Context, *protocol.Request) bool { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
-		"Config.Fingerprint.Func": {cfg: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("a bug") }}}, scope: scope, key: "k", want: "refused internal-error", value: "a bug"},
-	} {
-		b, log := observed(t, c.cfg)
-		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {c.key}}}, c.scope)
-		got, err := log.outcomes()
-		if a.Response.Status != 500 || !slices.Equal(got, []string{" " + c.want}) || err == nil {
-			t.Errorf("%s: status %d, events %q, error %v", name, a.Response.Status, got, err)
-			continue
-		}
-		if text := err.Error(); !strings.HasPrefix(text, "reprise: "+name+" panicked at policy_test.go:") || !strings.HasSuffix(text, ": "+cmp.Or(c.value, "a string, which may have the key in it")) {
-			t.Errorf("%s: the error is %v", name, err)
-		}
-	}
-}
-
-// No error of a function of the policy brings the key to the observer.
+// R33b: no error of a function of the policy brings the key to the observer, nor does its
+// panic before the handler, of which it says where.
 func TestErrorsOfAPolicyHaveNoKey(t *testing.T) {
 	t.Parallel()
 	const key = "key-1718"
@@ -104,31 +76,45 @@ func TestErrorsOfAPolicyHaveNoKey(t *testing.T) {
 	}
 	returns := func(err error) error { return err }
 	panics := func(err error) error { panic(err) }
+	bug := func(error) error { panic("a bug") }
+	const withheld = "a string, which may have the key in it"
+	said := func(name, value string) string { return "reprise: " + name + " panicked at policy_test.go:, " + value }
 	for name, c := range map[string]struct {
 		cfg  protocol.Config
 		req  protocol.Request
 		want string
+		says string // how the error begins, and how it ends
 	}{
-		"an error of Fingerprint.Func":      {protocol.Config{Fingerprint: digest(returns)}, post, "request-invalid"},
-		"a panic of Fingerprint.Func":       {protocol.Config{Fingerprint: digest(panics)}, post, "internal-error"},
-		"an error of KeyFunc":               {protocol.Config{Key: find(returns)}, post, "key-invalid"},
-		"a panic of KeyFunc":                {protocol.Config{Key: find(panics)}, post, "internal-error"},
-		"a panic of KeyFunc with no header": {protocol.Config{Key: find(panics)}, protocol.Request{Method: "POST"}, "internal-error"},
+		"an error of Fingerprint.Func":      {protocol.Config{Fingerprint: digest(returns)}, post, "request-invalid", ""},
+		"a panic of Fingerprint.Func":       {protocol.Config{Fingerprint: digest(panics)}, post, "internal-error", ""},
+		"a bug of Fingerprint.Func":         {protocol.Config{Fingerprint: digest(bug)}, post, "internal-error", said("Config.Fingerprint.Func", "a bug")},
+		"an error of KeyFunc":               {protocol.Config{Key: find(returns)}, post, "key-invalid", ""},
+		"a panic of KeyFunc":                {protocol.Config{Key: find(panics)}, post, "internal-error", ""},
+		"a panic of KeyFunc with no header": {protocol.Config{Key: find(panics)}, protocol.Request{Method: "POST"}, "internal-error", ""},
 		"a panic of KeyFunc with another header": {
-			protocol.Config{Key: find(panics)}, protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"other"}}}, "internal-error",
+			protocol.Config{Key: find(panics)}, protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"other"}}}, "internal-error", "",
 		},
-		"a panic of Skip": {protocol.Config{Skip: func(context.Context, *protocol.Request) bool {
-			panic(quotes)
-		}}, post, "internal-error"},
+		"a panic of Skip": {protocol.Config{Skip: func(context.Context, *protocol.Request) bool { panic(quotes) }}, post, "internal-error", ""},
+		"a bug of Skip":   {protocol.Config{Skip: func(context.Context, *protocol.Request) bool { panic("a bug") }}, post, "internal-error", said("Config.Skip", withheld)},
 		"a panic of Problems.Write": {protocol.Config{Required: true, Problems: protocol.ProblemFormat{
 			Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response { panic(quotes) },
-		}}, protocol.Request{Method: "POST"}, "key-missing"},
+		}}, protocol.Request{Method: "POST"}, "key-missing", ""},
+		"a bug of the scope function": {protocol.Config{}, post, "internal-error", said("the scope function", "a bug")},
 	} {
 		b, log := observed(t, c.cfg)
-		b.guard.Admit(t.Context(), c.req, scope)
+		a := b.guard.Admit(t.Context(), c.req, func() (string, error) {
+			if strings.HasSuffix(name, "scope function") {
+				panic("a bug")
+			}
+			return scope()
+		})
 		outcomes, err := log.outcomes()
-		if !slices.Equal(outcomes, []string{" refused " + c.want}) || err == nil || strings.Contains(err.Error(), key) {
-			t.Errorf("%s: %q, %v", name, outcomes, err)
+		if !slices.Equal(outcomes, []string{" refused " + c.want}) || err == nil || strings.Contains(err.Error(), key) || (a.Response.Status == 500) != (c.want == "internal-error") {
+			t.Errorf("%s: %d %q, %v", name, a.Response.Status, outcomes, err)
+			continue
+		}
+		if start, end, _ := strings.Cut(c.says, ", "); !strings.HasPrefix(err.Error(), start) || !strings.HasSuffix(err.Error(), end) {
+			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
 }
