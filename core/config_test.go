@@ -18,13 +18,10 @@ func TestConfigThatIsOutOfRangeNamesItsField(t *testing.T) {
 		cfg   reprise.Config
 		field string
 	}{
-		{reprise.Config{Lease: -1}, "Config.Lease"},
 		{reprise.Config{Lease: time.Second - 1}, "Config.Lease"},
 		{reprise.Config{Lease: store.MaxDuration + 1}, "Config.Lease"},
-		{reprise.Config{Retention: -1}, "Config.Retention"},
 		{reprise.Config{Retention: time.Millisecond - 1}, "Config.Retention"},
 		{reprise.Config{Retention: store.MaxDuration + 1}, "Config.Retention"},
-		{reprise.Config{ClaimTimeout: -1}, "Config.ClaimTimeout"},
 		{reprise.Config{ClaimTimeout: 10*time.Millisecond - 1}, "Config.ClaimTimeout"},
 		{reprise.Config{ClaimTimeout: time.Minute + 1}, "Config.ClaimTimeout"},
 		{reprise.Config{CompleteTimeout: -1}, "Config.CompleteTimeout"},
@@ -84,7 +81,6 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 			"Operation.Label has 33 bytes":       func(op *reprise.Operation) { op.Label = strings.Repeat("x", 33) },
 			"Operation.Label has the byte 0xc3":  func(op *reprise.Operation) { op.Label = "café" },
 			"Operation.Label has the byte 0xa":   func(op *reprise.Operation) { op.Label = "a\n" },
-			"Operation.Retention is -1ns":        func(op *reprise.Operation) { op.Retention = -1 },
 			"Operation.Retention is 1ns":         func(op *reprise.Operation) { op.Retention = 1 },
 			"Operation.Retention is 87600h0m0.0": func(op *reprise.Operation) { op.Retention = store.MaxDuration + time.Millisecond },
 			"Operation.Horizon is -1ns":          func(op *reprise.Operation) { op.Horizon = -1 },

@@ -101,7 +101,6 @@ func TestDoKeepsOrReleases(t *testing.T) {
 	both := []row{
 		{"a value", nil, true, false, nil, job.Ack},
 		{"an answer", job.Keep(fmt.Errorf("item 7: %w", errSoldOut)), true, true, errSoldOut, job.Ack},
-		{"an answer within", fmt.Errorf("item 7: %w", job.Keep(errSoldOut)), true, true, errSoldOut, job.Ack},
 		{"a joined answer", errors.Join(errAway, job.Keep(errSoldOut)), true, true, errSoldOut, job.Ack},
 		{"retry", job.Retry(errAway), false, false, errAway, job.Nack},
 		{"retry what would be an answer", job.Retry(job.Keep(errAway)), false, false, errAway, job.Nack},
@@ -251,9 +250,6 @@ func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 		}, nil, reprise.Expired, job.Ack, 0},
 		{"unreachable", unavailable(store.ErrUnavailable), store.ErrUnavailable, reprise.Unavailable, job.Nack, 2 * time.Second},
 		{"unknown", unavailable(store.ErrUnknown), store.ErrUnknown, reprise.Unavailable, job.Nack, 2 * time.Second},
-		{"not replicated", unavailable(store.ErrNotReplicated), store.ErrNotReplicated, reprise.Unavailable, job.Nack, 2 * time.Second},
-		{"full", unavailable(store.ErrFull), store.ErrFull, reprise.Unavailable, job.Nack, 2 * time.Second},
-		{"misconfigured", unavailable(store.ErrMisconfigured), store.ErrMisconfigured, reprise.Unavailable, job.Nack, 2 * time.Second},
 		{"closed", func(ctx context.Context, d *doer) { _ = d.Close(ctx) }, store.ErrClosed, reprise.Unavailable, job.Nack, 2 * time.Second},
 		{"an unreadable record", unavailable(store.ErrCorrupt), store.ErrCorrupt, reprise.Corrupt, job.Park, 0},
 		{"no payload", payload(""), store.ErrCorrupt, reprise.Corrupt, job.Park, 0},
