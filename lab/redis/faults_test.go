@@ -14,27 +14,13 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisLosses are the ways to lose a request or its reply.
-var redisLosses = []servers.Action{servers.LoseRequest, servers.LoseReply, servers.CutAfter}
-
 // A link that keeps losing bytes costs time and results, and never lets two owners run, a
-// response change, or a caller believe that it failed to claim an ID that it holds.
+// response change, or a caller believe that it failed to claim an ID that it holds. The
+// callers share a store that combines, so a fault concerns the commands of many.
 func TestRedisAFaultyLinkLosesNoGuarantee(t *testing.T) {
 	t.Parallel()
-	t.Run("a store each", func(t *testing.T) {
-		t.Parallel()
-		redisDisturb(t, 8, 50, false)
-	})
-	t.Run("one store that combines", func(t *testing.T) { // and so a fault concerns the commands of many
-		t.Parallel()
-		redisDisturb(t, 48, 12, true)
-	})
-}
-
-// redisDisturb lets workers run operations over a link with faults, over one store or
-// each over its own.
-func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
-	t.Helper()
+	const workers, rounds = 48, 12
+	losses := []servers.Action{servers.LoseRequest, servers.LoseReply, servers.CutAfter}
 	server := servers.Redis.Shared(t)
 	proxy := servers.StartProxy(t, server.Addr())
 	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
@@ -42,14 +28,14 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	sent := new(redisSent)
 	client := labtest.RedisClient(t, proxy.Addr())
 	client.AddHook(sent)
-	common := labtest.RedisStore(t, client, config)
+	st := labtest.RedisStore(t, client, config)
 	var claimed, unknown, unavailable, faults atomic.Int64
 
 	done := make(chan struct{})
 	var running, disturbing sync.WaitGroup
 	disturbing.Go(func() {
 		for {
-			action := redisLosses[rand.N(len(redisLosses))]
+			action := losses[rand.N(len(losses))]
 			select {
 			case <-proxy.On("eval", servers.Pass, servers.Pass, action):
 				faults.Add(1)
@@ -60,10 +46,6 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	})
 	for range workers {
 		running.Go(func() {
-			st := common
-			if !shared {
-				st = labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
-			}
 			for range rounds {
 				r := labtest.NewClaim()
 				switch _, err := st.Claim(t.Context(), r); {
@@ -101,7 +83,7 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	if faults.Load() == 0 {
 		t.Error("nothing went wrong, so nothing was shown")
 	}
-	if shared && sent.together.Load() == 0 {
+	if sent.together.Load() == 0 {
 		t.Error("no two commands travelled together, so nothing was shown")
 	}
 }

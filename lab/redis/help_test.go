@@ -20,17 +20,6 @@ func redisClusterClient(tb testing.TB, cluster *servers.RedisCluster) *redis.Clu
 	return labtest.RedisCluster(tb, &redis.ClusterOptions{Addrs: cluster.Addrs()})
 }
 
-// redisSentinelClient returns a client that asks sentinels for the primary, closed when
-// the test ends.
-func redisSentinelClient(tb testing.TB, watched *servers.RedisSentinel) *redis.Client {
-	tb.Helper()
-	client := redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true,
-	})
-	tb.Cleanup(func() { _ = client.Close() })
-	return client
-}
-
 // redisOnePool gives a client one pool, in its options: newer releases of go-redis, which
 // have the field, have another one for pipelines.
 func redisOnePool(o *redis.Options) *redis.Options {

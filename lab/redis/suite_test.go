@@ -31,37 +31,17 @@ func TestRedisStoreOnACluster(t *testing.T) {
 		labtest.Breadth(t, "runs of a suite over a further deployment")
 		cluster := flavor.StartCluster(t)
 		connect := func(tb testing.TB) redis.UniversalClient { return redisClusterClient(tb, cluster) }
-		for _, level := range redisLevels(flavor, repriseredis.Acked(1)) {
+		levels := []repriseredis.Durability{repriseredis.Acked(1)}
+		if flavor == servers.Redis { // Valkey differs in how it confirms
+			levels = append(levels, repriseredis.Async())
+		}
+		for _, level := range levels {
 			t.Run(level.String(), func(t *testing.T) {
 				t.Parallel()
 				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
 			})
 		}
 	})
-}
-
-func TestRedisStoreOnSentinel(t *testing.T) {
-	t.Parallel()
-	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
-		labtest.Breadth(t, "runs of a suite over a further deployment")
-		watched := flavor.StartSentinel(t)
-		connect := func(tb testing.TB) redis.UniversalClient { return redisSentinelClient(tb, watched) }
-		for _, level := range redisLevels(flavor, repriseredis.Acked(2)) {
-			t.Run(level.String(), func(t *testing.T) {
-				t.Parallel()
-				storetest.Run(t, redisFixture(repriseredis.Config{Durability: level}, connect))
-			})
-		}
-	})
-}
-
-// redisLevels returns the levels that the suite runs at: Valkey differs in how it
-// confirms.
-func redisLevels(flavor *servers.Flavor, acked repriseredis.Durability) []repriseredis.Durability {
-	if flavor == servers.Valkey {
-		return []repriseredis.Durability{acked}
-	}
-	return []repriseredis.Durability{repriseredis.Async(), acked}
 }
 
 // redisFixture makes fixtures with a prefix each, over clients that connect returns.
