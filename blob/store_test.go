@@ -18,7 +18,6 @@ import (
 	"gocloud.dev/gcerrors"
 
 	"github.com/reprise-go/reprise/core/operate"
-	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -63,36 +62,6 @@ func keys(t *testing.T, bucket *blob.Bucket) (all []string) {
 		}
 		must(t, err)
 		all = append(all, o.Key)
-	}
-}
-
-func TestBlobComesBack(t *testing.T) {
-	t.Parallel()
-	s, bucket := setup(t, Config{Prefix: "reprise/"})
-	name := named("body", "20261122")
-	for range 2 { // writing it again is no error
-		must(t, s.Put(t.Context(), name, section("body")))
-	}
-	if got := read(t, s, name); got != "body" {
-		t.Errorf("read %q", got)
-	}
-	if got := keys(t, bucket); !slices.Equal(got, []string{"reprise/" + name}) {
-		t.Errorf("the bucket has %v", got)
-	}
-}
-
-func TestMissingBlobDiffersFromMissingBucket(t *testing.T) {
-	t.Parallel()
-	s, bucket := setup(t, Config{})
-	if _, err := s.Open(t.Context(), named("none", "20261122")); !errors.Is(err, protocol.ErrNoBlob) {
-		t.Errorf("a missing blob: %v, want ErrNoBlob", err)
-	}
-	_ = bucket.Close()
-	if _, err := s.Open(t.Context(), named("none", "20261122")); err == nil || errors.Is(err, protocol.ErrNoBlob) {
-		t.Errorf("a closed bucket: %v, want another error than ErrNoBlob", err)
-	}
-	if err := s.Put(t.Context(), "20261122/x", section("x")); err == nil {
-		t.Error("a closed bucket was written")
 	}
 }
 
