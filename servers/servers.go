@@ -21,9 +21,9 @@
 //
 // REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey,
 // mariadb), turns the skip into a failure, so that a build cannot pass without the tests.
-// The frameworks that a build may leave out, the programs chromium, npm, nginx, node and
-// python3, the library faketime and the right to mount a tmpfs are named in the same
-// list, and sqlite, for the driver that needs a C compiler; see [Required].
+// The frameworks that a build may leave out, the programs chromium and npm, the library
+// faketime and the right to mount a tmpfs are named in the same list, and sqlite, for the
+// driver that needs a C compiler; see [Required].
 //
 // # Remains
 //
@@ -56,7 +56,7 @@ const (
 
 // others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, etcd and
 // the drivers of SQLite, which make demands, and programs that tests run.
-var others = []string{"gin", "echo", "echo5", "fiber", "fiber3", "sqlite", "etcd", "chromium", "npm", "nginx", "node", "python3", nameFaketime, nameTmpfs}
+var others = []string{"gin", "echo", "echo5", "fiber", "fiber3", "sqlite", "etcd", "chromium", "npm", nameFaketime, nameTmpfs}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 
