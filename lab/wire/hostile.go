@@ -178,18 +178,16 @@ func hostile(t *testing.T, adapter server, store *memstore.Store, o adaptertest.
 	return s
 }
 
-func dial(t *testing.T, addr string) net.Conn {
-	t.Helper()
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+func (s *subject) dial() net.Conn {
+	s.t.Helper()
+	conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", s.addr)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
+	s.t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patience * 3))
 	return conn
 }
-
-func (s *subject) dial() net.Conn { s.t.Helper(); return dial(s.t, s.addr) }
 
 // deaf returns a connection that takes few bytes, and reads none.
 func (s *subject) deaf() net.Conn {
@@ -213,24 +211,20 @@ type answered struct {
 }
 
 // ask sends a request on a new connection and reads the response.
-func ask(t *testing.T, addr, text string) answered {
-	t.Helper()
-	conn := dial(t, addr)
+func (s *subject) ask(text string) answered {
+	s.t.Helper()
+	conn := s.dial()
 	defer conn.Close()
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
+	s.write(conn, text)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	defer res.Body.Close()
 	n, err := io.Copy(io.Discard, res.Body)
 	whole := err == nil // a busy machine may not read it within a write timeout
 	return answered{status: res.StatusCode, size: int(n), replayed: whole && res.Header.Get(protocol.FieldReplayed) == "true"}
 }
-
-func (s *subject) ask(text string) answered { s.t.Helper(); return ask(s.t, s.addr, text) }
 
 // serves demands that an operation runs and is answered.
 func (s *subject) serves(op, text string) {
@@ -240,18 +234,13 @@ func (s *subject) serves(op, text string) {
 	}
 }
 
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
+func (s *subject) eventually(what string, done func() bool) {
+	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(3 * patience); !done(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
+			s.t.Fatalf("not in time: %s", what)
 		}
 	}
-}
-
-func (s *subject) eventually(what string, done func() bool) {
-	s.t.Helper()
-	eventually(s.t, what, done)
 }
