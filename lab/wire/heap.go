@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"maps"
 	"runtime"
-	"slices"
 	"time"
 )
 
@@ -57,10 +55,6 @@ func (s *subject) report() {
 	}
 	s.t.Logf("%d streams are malformed, of %d; %d failures; %d runs and %d claims of all streams; heap %+d KiB, goroutines %+d",
 		s.malformed, s.sent, s.wrong, s.ran, s.store.claims.Load(), grown>>10, runtime.NumGoroutine()-s.goroutines)
-	for _, tolerance := range slices.Sorted(maps.Keys(s.met)) {
-		l := s.met[tolerance]
-		s.t.Logf("tolerated: %-30s %6d streams, %5d runs and %5d claims beyond the oracle", tolerance, l.streams, l.runs, l.claims)
-	}
 }
 
 func inUse() uint64 {

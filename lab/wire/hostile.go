@@ -123,34 +123,6 @@ func unreadAnswersHoldNothingUp(t *testing.T, adapter server) {
 // unread has how much of a replay a framework copies before it sends it.
 var unread = map[string]int{"fiber": 2 * large, "fiber3": 2 * large}
 
-// aFullScopeRefusesItsOwnOnly fills the store from one tenant: its new keys get 503 and
-// do not run, its records are replayed, and another tenant is served.
-func aFullScopeRefusesItsOwnOnly(t *testing.T, adapter server) {
-	t.Helper()
-	t.Parallel()
-	store, err := memstore.NewBounded(memstore.Bounds{Records: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := hostile(t, adapter, store, adaptertest.Options{})
-	wanted := func(tenant string, key int) string {
-		return fmt.Sprintf("POST /t/%s HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: %s\r\nIdempotency-Key: key-%d\r\nContent-Length: 0\r\n\r\n", tenant, tenant, key)
-	}
-	statuses := map[int]int{}
-	for key := range 60 {
-		statuses[s.ask(wanted("greedy", key)).status]++
-	}
-	if ran := s.executions("greedy"); statuses[201] != 45 || statuses[503] != 15 || ran != 45 {
-		t.Errorf("statuses %v, and %d runs; want 45 of 201 and 15 of 503", statuses, ran)
-	}
-	if got := s.ask(wanted("greedy", 0)); !got.replayed {
-		t.Errorf("what the full scope holds: %+v", got)
-	}
-	if got := s.ask(wanted("modest", 0)); got.status != 201 || got.replayed {
-		t.Errorf("another scope: %+v", got)
-	}
-}
-
 // goroutinesEnd waits until most goroutines of closed connections have ended.
 func (s *subject) goroutinesEnd(adapter server, most int) {
 	s.t.Helper()
@@ -171,7 +143,7 @@ func hostile(t *testing.T, adapter server, store *memstore.Store, o adaptertest.
 	t.Helper()
 	s := &subject{
 		t: t, store: &countingStore{Store: store}, records: store,
-		tolerated: tolerances[adapter.name], silent: silences[adapter.name] != "", cancels: cancels[adapter.name] != "", met: map[string]*lent{},
+		tolerated: tolerances[adapter.name], silent: silences[adapter.name] != "", cancels: cancels[adapter.name] != "",
 	}
 	o.Store = s.store
 	s.addr = adapter.serve(t, o)
