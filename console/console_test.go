@@ -3,6 +3,7 @@ package console_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"html"
 	"io"
@@ -530,20 +531,36 @@ func TestOnlyConfiguredHostsAreServed(t *testing.T) {
 	}
 }
 
-// down is a store whose server does not reply.
-type down struct{ *memstore.Store }
+// faulty is a store that does something before it looks, and answers with its error.
+type faulty struct {
+	*memstore.Store
 
-func (down) Inspect(context.Context, store.ID) (store.Record, error) {
-	return store.Record{}, store.ErrUnavailable
+	list    func(context.Context) error
+	inspect func(context.Context, store.ID) error
 }
 
-func (down) List(context.Context, store.Query) (store.Page, error) {
-	return store.Page{}, store.ErrUnavailable
+func (f faulty) List(ctx context.Context, q store.Query) (store.Page, error) {
+	if f.list != nil {
+		if err := f.list(ctx); err != nil {
+			return store.Page{}, err
+		}
+	}
+	return f.Store.List(ctx, q)
+}
+
+func (f faulty) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
+	if f.inspect != nil {
+		if err := f.inspect(ctx, id); err != nil {
+			return store.Record{}, err
+		}
+	}
+	return f.Store.Inspect(ctx, id)
 }
 
 func TestUnreachableStoreHidesNoOther(t *testing.T) {
 	t.Parallel()
-	pages, err := console.Handler([]console.Store{{Name: "down", Store: down{memstore.New()}}, {Name: "up", Store: memstore.New()}}, look, console.Config{})
+	down := faulty{memstore.New(), func(context.Context) error { return store.ErrUnavailable }, func(context.Context, store.ID) error { return store.ErrUnavailable }}
+	pages, err := console.Handler([]console.Store{{Name: "down", Store: down}, {Name: "up", Store: memstore.New()}}, look, console.Config{})
 	must(t, err)
 	for path, c := range map[string]struct {
 		status int
@@ -556,7 +573,7 @@ func TestUnreachableStoreHidesNoOther(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		pages.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
-		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) || strings.Contains(w.Body.String(), "No stuck operation") {
 			t.Errorf("%s: %d: %s", path, w.Code, w.Body.String())
 		}
 	}
@@ -592,38 +609,48 @@ func TestHandlerRefusesInvalidConfigurations(t *testing.T) {
 	}
 }
 
-// A result of Do is not an HTTP response, and is not shown as corrupt.
-func TestResultsOfDoAreShownAsSuch(t *testing.T) {
+// A recorded result that is no plain response is shown as far as it can be read: the head
+// and the name of a body in a blob store, the kind of a result of Do, and of a sealed
+// response no more than its clear parts.
+func TestAnswersOfEveryKindAreShown(t *testing.T) {
 	inTime(t, func(b *bench) {
-		got := b.begin(operation("do"))
-		payload, err := job.EncodeResult(nil, "private", nil)
+		offloaded, err := hex.DecodeString("010800c80001000000190000002d00000c0008436f6e74656e742d54797065746578742f637376" +
+			"01000000000000002bd7a8fbb307d7809469ca9abcb0082e4f8d5651e46d3cdb762d02d0bf37c9e5920000512bb00551b1")
 		must(b, err)
-		shown := b.reveal(b.completed(got, "do", payload))
-		b.want("do", shown, 200, "Not an HTTP answer: a result of job.Do, a value of 9 bytes", "500 record-corrupt: the record has a result of job.Do")
-		if strings.Contains(shown.text, "private") || strings.Contains(shown.text, "cannot be read") {
-			b.Errorf("%s", shown.text)
-		}
-	})
-}
-
-// A sealed response is shown as sealed, not as corrupt, with its clear parts.
-func TestSealedResponsesAreShownAsSealed(t *testing.T) {
-	inTime(t, func(b *bench) {
+		value, err := job.EncodeResult(nil, "private", nil)
+		must(b, err)
+		failure, err := job.EncodeResult(nil, 0, errors.New("the bank refused"))
+		must(b, err)
 		secret, err := protocol.NewSecret("2026-11", make([]byte, 32))
 		must(b, err)
-		for key, seal := range map[string]protocol.Sealing{"whole": {Secret: secret}, "body": {Secret: secret, ClearHead: true}} {
-			got := b.begin(operation(key))
-			encoded, err := operate.Encode(protocol.Response{
-				Status: 201, Body: []byte("a private body"), Header: protocol.NewHeader(protocol.Field{Name: "Location", Value: "/orders/17"}),
-			})
+		encoded, err := operate.Encode(protocol.Response{
+			Status: 201, Body: []byte("a private body"), Header: protocol.NewHeader(protocol.Field{Name: "Location", Value: "/orders/17"}),
+		})
+		must(b, err)
+		sealed := func(key string, clearHead bool) []byte {
+			payload, err := protocol.Sealing{Secret: secret, ClearHead: clearHead}.Seal(encoded, key, store.DeriveID("tenant", "", key), store.Fingerprint{})
 			must(b, err)
-			payload, err := seal.Seal(encoded, key, store.DeriveID("tenant", "", key), store.Fingerprint{})
-			must(b, err)
-			shown := b.reveal(b.completed(got, key, payload))
-			b.want(key, shown, 200, "The answer is sealed", `500 record-corrupt`, `is sealed with the secret "2026-11", which Config.Seal does not have`)
-			readable := strings.Contains(shown.text, "/orders/17") && strings.Contains(shown.text, "a sealed body")
-			if readable != seal.ClearHead || strings.Contains(shown.text, "private") {
-				b.Errorf("%s: %s", key, shown.text)
+			return payload
+		}
+		const unopened = `is sealed with the secret "2026-11", which Config.Seal does not have`
+		for key, c := range map[string]struct {
+			payload []byte
+			shown   []string
+			hidden  string
+		}{
+			"in a blob store": {offloaded, []string{
+				"The body is in the blob store, as 20261122/d7a8fbb307d7809469ca9abcb0082e4f8d5651e46d3cdb762d02d0bf37c9e592", "Status <strong>200</strong>, body of 43 B", "text/csv",
+			}, `class="body"`},
+			"a value of Do":           {value, []string{"Not an HTTP answer: a result of job.Do, a value of 9 bytes", "500 record-corrupt: the record has a result of job.Do"}, "cannot be read"},
+			"a failure of Do":         {failure, []string{`state failure">a failure is kept<`}, "cannot be read"},
+			"a result that broke off": {failure[:len(failure)-1], []string{`state failure">the answer cannot be read<`}, "a failure is kept"},
+			"sealed":                  {sealed("sealed", false), []string{"The answer is sealed", "500 record-corrupt", unopened}, "/orders/17"},
+			"sealed but for its head": {sealed("sealed but for its head", true), []string{"The answer is sealed", "500 record-corrupt", unopened, "/orders/17", "a sealed body"}, "private"},
+		} {
+			shown := b.reveal(b.completed(b.begin(operation(key)), key, c.payload))
+			b.want(key, shown, 200, c.shown...)
+			if strings.Contains(shown.text, c.hidden) || strings.Contains(shown.text, "private") {
+				b.Errorf("%s: the page has %q or what is private: %s", key, c.hidden, shown.text)
 			}
 		}
 	})

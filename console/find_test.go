@@ -2,14 +2,12 @@ package console_test
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/console"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -63,32 +61,18 @@ func TestFindTakesTheBeginningOfAnID(t *testing.T) {
 	})
 }
 
-// endless is a store whose listing does not end by itself.
-type endless struct {
-	*memstore.Store
-
-	reads chan struct{}
-}
-
-func (e endless) List(ctx context.Context, _ store.Query) (store.Page, error) {
-	e.reads <- struct{}{}
-	<-ctx.Done()
-	return store.Page{}, ctx.Err()
-}
-
 // The beginning of an ID is searched for once at a time: each search reads the whole
 // store.
 func TestOneSearchReadsTheStore(t *testing.T) {
 	inTime(t, func(b *bench) {
-		st := endless{b.store, make(chan struct{}, 1)}
-		pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, func(*http.Request) (string, console.Permission) { return "ada", console.Look }, console.Config{})
-		must(b, err)
-		b.handler = http.StripPrefix(mount, pages)
+		reads := make(chan struct{}, 1)
+		endless := faulty{b.store, func(ctx context.Context) error { reads <- struct{}{}; <-ctx.Done(); return ctx.Err() }, nil}
+		b.serve([]console.Store{{Name: "main", Store: endless}}, look, console.Config{})
 		find := func(digits string) page { return b.post("/find", url.Values{"store": {"main"}, "id": {digits}}) }
 		ended := make(chan page)
 		for range 2 {
 			go func() { ended <- find("0123456789ab") }()
-			<-st.reads
+			<-reads
 			b.want("a second search", find("aabbccdd"), 429, "Another search")
 			if got := find(strings.Repeat("ab", 32)); got.status != 303 {
 				b.Errorf("a whole ID: %d", got.status)

@@ -72,7 +72,7 @@ func TestOverviewSaysNothingOfAStoreThatItDidNotRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func(b *bench) {
 				b.lapsed("stuck")
-				b.serve([]console.Store{{Name: "main", Store: listing{b.store, c.list}}}, look, console.Config{})
+				b.serve([]console.Store{{Name: "main", Store: faulty{b.store, c.list, nil}}}, look, console.Config{})
 				b.get("/")
 				time.Sleep(4 * time.Minute) //nolint:forbidigo // the clock of the bubble
 				got := b.get("/")
@@ -84,36 +84,12 @@ func TestOverviewSaysNothingOfAStoreThatItDidNotRead(t *testing.T) {
 	}
 }
 
-func TestOverviewOfAnEmptyStoreIsNotGreen(t *testing.T) {
-	inTime(t, func(b *bench) {
-		got := b.get("/")
-		b.want("empty", got, 200, "There is no record at all in this store")
-		if strings.Contains(got.text, "No stuck operation") {
-			b.Errorf("nothing was looked at: %s", got.text)
-		}
-	})
-}
-
-// listing is a store whose listing does something first.
-type listing struct {
-	*memstore.Store
-
-	first func(context.Context) error
-}
-
-func (l listing) List(ctx context.Context, q store.Query) (store.Page, error) {
-	if err := l.first(ctx); err != nil {
-		return store.Page{}, err
-	}
-	return l.Store.List(ctx, q)
-}
-
 // A count of a large store is old for a while. Whoever resolves a record does not find it
 // among the stuck ones afterwards.
 func TestOverviewCountsAgainAfterAResolution(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, fence := b.lapsed("stuck")
-		slowly := listing{b.store, func(context.Context) error { time.Sleep(time.Minute); return nil }} //nolint:forbidigo // the clock of the bubble
+		slowly := faulty{b.store, func(context.Context) error { time.Sleep(time.Minute); return nil }, nil} //nolint:forbidigo // the clock of the bubble
 		b.serve([]console.Store{{Name: "main", Store: slowly}}, func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }, console.Config{})
 		b.get("/")
 		time.Sleep(2 * time.Minute) //nolint:forbidigo // the clock of the bubble
@@ -129,19 +105,12 @@ func TestOverviewCountsAgainAfterAResolution(t *testing.T) {
 	})
 }
 
-// hung is a store whose server does not answer.
-type hung struct{ *memstore.Store }
-
-func (hung) Inspect(ctx context.Context, _ store.ID) (store.Record, error) {
-	<-ctx.Done()
-	return store.Record{}, ctx.Err()
-}
-
 // A store that does not answer is the only one that is called unavailable.
 func TestStoreThatHangsIsTheOnlyOneUnavailable(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, _ := b.lapsed("stuck")
-		b.serve([]console.Store{{Name: "down", Store: hung{b.store}}, {Name: "main", Store: b.store}}, look, console.Config{})
+		hung := faulty{b.store, nil, func(ctx context.Context, _ store.ID) error { <-ctx.Done(); return ctx.Err() }}
+		b.serve([]console.Store{{Name: "down", Store: hung}, {Name: "main", Store: b.store}}, look, console.Config{})
 		got := b.get("/")
 		b.want("home", got, 200, id.Short(), `down: <span class="state unreadable">unavailable`, `main: <span class="state completed">answers`)
 	})

@@ -94,22 +94,6 @@ func TestSeveralRecordsAreResolvedByOneForm(t *testing.T) {
 	})
 }
 
-// unsteady is a store in which a record cannot be read at first.
-type unsteady struct {
-	*memstore.Store
-
-	id    store.ID
-	times int
-}
-
-func (u *unsteady) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
-	if id == u.id && u.times > 0 {
-		u.times--
-		return store.Record{}, store.ErrUnavailable
-	}
-	return u.Store.Inspect(ctx, id)
-}
-
 // A record that could not be shown is not resolved with the others: the operator did not
 // confirm it.
 func TestOnlyShownRecordsAreResolved(t *testing.T) {
@@ -117,15 +101,22 @@ func TestOnlyShownRecordsAreResolved(t *testing.T) {
 		shown, fence := b.lapsed("shown")
 		hidden, hiddenFence := b.lapsed("hidden")
 		access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
-		unsteadily := &unsteady{b.store, hidden, 1}
-		b.serve([]console.Store{{Name: "main", Store: unsteadily}}, access, console.Config{})
+		times := 1 // for which it cannot be read
+		unsteady := faulty{b.store, nil, func(_ context.Context, id store.ID) error {
+			if id != hidden || times == 0 {
+				return nil
+			}
+			times--
+			return store.ErrUnavailable
+		}}
+		b.serve([]console.Store{{Name: "main", Store: unsteady}}, access, console.Config{})
 		form := url.Values{"store": {"main"}, "record": {fmt.Sprint(shown, " lapsed ", fence), fmt.Sprint(hidden, " lapsed ", hiddenFence)}}
 		got := b.post("/several", form)
 		b.want("form", got, 200, "type <code>forget 1</code>", "The store could not be read")
 		if !strings.Contains(got.raw, form["record"][0]) || strings.Contains(got.raw, form["record"][1]) {
 			b.Errorf("the form is not about the shown record alone: %s", got.raw)
 		}
-		unsteadily.times = 1
+		times = 1
 		form.Set("action", "forget")
 		form.Set("reason", "x")
 		form.Set("confirm", "forget 1")
