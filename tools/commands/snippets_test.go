@@ -30,7 +30,7 @@ var imported = byName(ours, `reprise=core core/job protocol=core/protocol contra
 	reprisefiber=adapters/fiber reprisefiber3=adapters/fiber3 reprisegrpc=adapters/grpc repriseconnect=adapters/connect
 	repriseetcd=store/etcd repriseredis=store/redis reprisepg=store/postgres reprisesqlite=store/sqlite reprisemysql=store/mysql
 	repriseclient=client reprisegrpcclient=client/grpc repriseconnectclient=client/connect repriseblob=blob repriseotel=otel console proxy
-	reprisetest conformance conformance/storetest`, "", `context encoding/hex crypto/sha256 errors fmt net/http net/http/httputil
+	reprisetest conformance conformance/storetest conformance/adaptertest conformance/adaptertest/testapp`, "", `bufio context encoding/hex crypto/sha256 errors fmt mime/multipart net net/http net/http/httputil
 	net/http/httptest io log os crypto/rand sync/atomic database/sql strings testing time log/slog gorm.io/gorm gocloud.dev/blob connectrpc.com/connect
 	google.golang.org/grpc google.golang.org/grpc/credentials google.golang.org/protobuf/types/known/emptypb google.golang.org/grpc/metadata
 	clientv3=go.etcd.io/etcd/client/v3 github.com/gin-gonic/gin echo=github.com/labstack/echo/v4 fiber=github.com/gofiber/fiber/v2 jwt=github.com/golang-jwt/jwt/v5
@@ -112,7 +112,7 @@ var given = map[string]string{
 
 // theirs are the names that stand for the reader's own.
 var theirs = []string{
-	"Receipt", "results", "cutFirst", "must", "database", "newServer", "open", "app", "ordersv1connect", "orders", "authentication", "tenantOfRequest", "tenantKey", "employees",
+	"Receipt", "results", "cutFirst", "must", "database", "newServer", "open", "app", "ordersv1connect", "orders", "authentication", "tenantOfRequest", "tenantKey", "employees", "build", "waivers",
 }
 
 // A block is Go that compiles where the reader's own names stand for something.
