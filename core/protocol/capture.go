@@ -107,11 +107,13 @@ func (c *Capture) readSpool(src io.Reader) error {
 }
 
 // Bytes returns the captured body, which is valid until the exchange is closed. It is
-// empty for a body over the limit that is sent as it is read.
+// empty for a body over the limit. One that was held back is then in the [Reply], unless
+// another response takes its place.
 func (c *Capture) Bytes() []byte { return c.x.scratch.response }
 
 // Oversize reports whether the body is already too long to be kept. Then it is useless to
-// read on for a client that has left.
+// read on for a client that has left: the adapter finishes the exchange, with Cut false,
+// because the operation was done (R35).
 func (c *Capture) Oversize() bool { return c.over() && c.x.spool == nil }
 
 // fits reports whether n more bytes of the body leave it in memory.
@@ -121,7 +123,8 @@ func (c *Capture) fits(n int) bool { return c.size+int64(n) <= c.limit() }
 func (c *Capture) over() bool { return c.size > c.limit() }
 
 // Whole reports whether the body is complete after a read that returned err: it has its
-// declared length, or none was declared and its source ended.
+// declared length, or none was declared and its source ended. A stream is finished before
+// the bytes of that read leave, because its client may then retry at once.
 func (c *Capture) Whole(err error) bool {
 	if c.declared >= 0 {
 		return c.size == c.declared
@@ -130,7 +133,8 @@ func (c *Capture) Whole(err error) bool {
 }
 
 // Captured describes, for [Exchange.Finish], a body whose source ended with err: nil and
-// [io.EOF] are its end. A body that is not whole was cut short (R33).
+// [io.EOF] are its end. A body that is not whole was cut short (R33). The caller sets
+// Sent and Reported.
 func (c *Capture) Captured(status int, err error) Captured {
 	if err == nil {
 		err = io.EOF

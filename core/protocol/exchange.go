@@ -19,11 +19,14 @@ import (
 )
 
 // Exchange is one run of a handler: the context and the body to run it with, and the fate
-// of its response. An adapter runs the handler, finishes the exchange once, and closes it
-// after the response was sent:
+// of its response. An adapter runs the handler, finishes the exchange once, and then
+// closes it:
 //
 //   - where the framework writes as net/http does, through a [Recorder];
-//   - where the framework holds the response in memory, with [Exchange.Finish].
+//   - where the framework holds the response in memory, with [Exchange.Before],
+//     [Exchange.After] and [Exchange.Finish], in this order.
+//
+// docs/guides/adapter.md shows both.
 type Exchange struct {
 	guard   *Guard
 	attempt *reprise.Attempt
@@ -77,9 +80,10 @@ func (x *Exchange) Mark() Field {
 	return Field{}
 }
 
-// Close releases the buffers of the exchange. Call it after the response was sent. A
-// handler that still uses its context or body gets an error, never the bytes of another
-// request.
+// Close releases the buffers of the exchange: the body of the request, and the bytes of a
+// [Capture]. Call it when the response was sent, or was copied into memory of the
+// framework. A handler that still uses its context or body gets an error, never the bytes
+// of another request.
 func (x *Exchange) Close() {
 	x.mu.Lock()
 	s := x.scratch
@@ -93,9 +97,10 @@ func (x *Exchange) Close() {
 	s.free()
 }
 
-// Before takes the response header as the outer layers left it to the handler. The
-// difference to the header that After takes is kept. Before and After are for frameworks
-// that hold the response in memory; a [Recorder] calls neither. The strings are copied.
+// Before takes the response header as the outer layers left it to the handler, without
+// fields that the framework fills in itself. The difference to the header that After
+// takes is kept. Before and After are for frameworks that hold the response in memory; a
+// [Recorder] calls neither. The strings are copied.
 func (x *Exchange) Before(header iter.Seq2[string, string]) {
 	x.scratch.outer = x.scratch.outer[:0]
 	for name, value := range header {
@@ -128,9 +133,9 @@ type Captured struct {
 	Body   []byte // ignored with Oversize
 
 	Oversize bool // the body is longer than Config.Limits.ResponseBody
-	Sent     bool // the response has left already, as a stream
-	Panicked bool // the handler did not return, and had written no byte
-	Cut      bool // the response was cut short, or the handler took the connection
+	Sent     bool // the response has left already, as a stream, but for its last bytes
+	Panicked bool // the handler did not return, and had written no byte, not even to memory
+	Cut      bool // the response was cut short, also by a panic; or the connection was taken
 
 	// Reported is an error that stands beside the response: see [Ending].Reported.
 	Reported error
@@ -163,8 +168,10 @@ func (r Reply) Close() {
 	Response{Stream: r.Stream}.Close()
 }
 
-// Finish resolves the attempt before its response leaves, and returns the reply to send:
-// the response is kept, or the claim is released. Call it once.
+// Finish resolves the attempt before its response leaves, or before the last bytes of a
+// stream do, and returns the reply to send: the response is kept, or the claim is
+// released. A reply to Sent or Panicked is only closed, and so is that of a handler that
+// took the connection. Call Finish once. It panics if Config.Keep.Decide does.
 func (x *Exchange) Finish(c Captured) Reply {
 	x.attempt.Returned()
 	x.flushSpool()

@@ -259,6 +259,5 @@ func (x *Exchange) Tidy(name, value string) (tidied string, keep bool) {
 }
 
 // IsControlField reports whether name, in any case, is a field that only the protocol
-// sets. An adapter whose framework holds the response in memory removes such fields from
-// the handler's header (R11); a [Recorder] removes them itself.
+// sets (R11). Tidy tells the same of a field with its value.
 func (x *Exchange) IsControlField(name string) bool { return record.IsControlField(name) }
