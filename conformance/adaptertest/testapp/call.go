@@ -46,7 +46,8 @@ type Call interface {
 	// Stream sends the output of produce as it is flushed, after the status was set. A
 	// framework that streams after its handler returned calls produce then, so produce may
 	// use its output only. The result of produce tells how the response ends: it Returns,
-	// Panics, or Aborts. If produce runs inside the handler, Stream panics for it.
+	// Panics, or Aborts. If produce runs inside the handler, Stream panics for it. Otherwise
+	// the stream ends in the way that makes the framework break off the response.
 	Stream(produce func(Output) adaptertest.Behaviour)
 
 	// Fail returns the framework's own error value for a status, and the native handler
@@ -55,7 +56,8 @@ type Call interface {
 	Fail(status int) error
 
 	// Abort drops the connection in the framework's own way. If that is a panic, it does
-	// not return.
+	// not return. Where there is none, it panics, and a layer outside of the middleware
+	// recovers that panic and closes the connection.
 	Abort()
 
 	// Hijack takes the connection, writes answer and closes it. The native handler

@@ -14,5 +14,6 @@
 // # How to serve it with a framework
 //
 // Write a [Call] in the framework's own terms, and a function that builds a [Server] of
-// an [App]; nethttp.go is one. [InTest] makes it the Serve of an [adaptertest.Fixture].
+// an [App]: [NetHTTPCall] and [NetHTTP] are those of net/http. [OverMemory] makes
+// fixtures of it, and [InTest] the Serve of an [adaptertest.Fixture] over another store.
 package testapp
