@@ -184,7 +184,7 @@ func typeCheck(t *testing.T, root, module string, blocks map[string]block) {
 var dots = regexp.MustCompile(`(?m)(^\s*|\{ )…`)
 
 // usesStore matches a block in which store is the package, and not a variable.
-var usesStore = regexp.MustCompile(`\bstore\.(FingerprintOf|Record|Resolution)\b`)
+var usesStore = regexp.MustCompile(`\bstore\.(FingerprintOf|Record|Resolution|Store)\b`)
 
 // qualifier matches the package of a type.
 var qualifier = regexp.MustCompile(`([a-z0-9]+)\.[A-Z]`)
