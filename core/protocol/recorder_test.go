@@ -229,26 +229,19 @@ func TestR35HandlerWhoseClientLeftHasFinished(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
-			a := b.admit("k", "body")
-			h := http.Header{"Content-Length": {"100"}}
-			func() {
-				defer func() { _ = recover() }()
-				var w protocol.Recorder
-				w.Start(a.Exchange, h, goneClient{}, nil)
-				defer w.Close()
+			b.gone("k", func(w *protocol.Recorder, x *protocol.Exchange) {
 				w.WriteHeader(http.StatusCreated)
-				if protocol.ClientLeft(a.Exchange.Context()) {
+				if protocol.ClientLeft(x.Context()) {
 					t.Error("the client has not left yet")
 				}
 				if _, err := w.WriteString("12345678901"); !errors.Is(err, io.ErrClosedPipe) {
 					t.Errorf("a write that is neither kept nor sent: %v", err)
 				}
-				if !protocol.ClientLeft(a.Exchange.Context()) {
+				if !protocol.ClientLeft(x.Context()) {
 					t.Error("the client has left")
 				}
-				end(&w)
-				w.Finish()
-			}()
+				end(w)
+			})
 			if again := b.replay("k"); again.Code != http.StatusCreated || again.Header().Get("Idempotency-Body") != "omitted" {
 				t.Errorf("replayed %d %v", again.Code, again.Header())
 			}
@@ -268,20 +261,13 @@ func TestR33HandlerThatWritesOnAfterItsClientLeft(t *testing.T) {
 			t.Parallel()
 			b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
 			for range 2 {
-				a := b.admit("k", "body")
-				wantRun(t, a)
-				func() {
-					defer func() { _ = recover() }()
-					var w protocol.Recorder
-					w.Start(a.Exchange, http.Header{"Content-Length": {"100"}}, goneClient{}, nil)
-					defer w.Close()
+				b.gone("k", func(w *protocol.Recorder, _ *protocol.Exchange) {
 					w.Flush()
 					for range 3 {
 						_, _ = w.WriteString("progress, progress")
 					}
-					end(&w)
-					w.Finish()
-				}()
+					end(w)
+				})
 			}
 		})
 	}
@@ -329,6 +315,19 @@ func TestFlushFailsOnceTheRecordHasNoUseForTheBody(t *testing.T) {
 	if err := w.FlushFailed(io.ErrClosedPipe); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a flush of what is not kept: %v", err)
 	}
+}
+
+// gone runs a handler that declares 100 bytes for a client that has left.
+func (b *bench) gone(key string, handler func(*protocol.Recorder, *protocol.Exchange)) {
+	b.t.Helper()
+	a := b.admit(key, "body")
+	wantRun(b.t, a)
+	defer func() { _ = recover() }()
+	var w protocol.Recorder
+	w.Start(a.Exchange, http.Header{"Content-Length": {"100"}}, goneClient{}, nil)
+	defer w.Close()
+	handler(&w, a.Exchange)
+	w.Finish()
 }
 
 type goneClient struct{}
