@@ -27,10 +27,21 @@ var contexts = map[string]func(fiber.Ctx) context.Context{
 	},
 }
 
-func TestR36DecisionsWorkWithEveryContext(t *testing.T) {
+func TestR36DecisionsWorkWithEveryContextOfARunAlone(t *testing.T) {
 	t.Parallel()
 	for name, of := range contexts {
-		s := serveOne(t, reprise.Recoverable, nil, nil, func(c fiber.Ctx) error {
+		outside := func(c fiber.Ctx) error {
+			c.SetContext(context.WithValue(c.Context(), outerKey{}, "outer"))
+			err := c.Next()
+			if _, ok := reprise.AttemptFrom(of(c)); ok && name != "set by the handler" {
+				t.Errorf("layers outside find the attempt in the context %s", name)
+			}
+			return err
+		}
+		s := serveOne(t, reprise.Recoverable, []any{outside}, nil, func(c fiber.Ctx) error {
+			if c.Context().Value(outerKey{}) != "outer" {
+				t.Error("the context has not the values of the request")
+			}
 			ctx := of(c)
 			if view, ok := reprise.AttemptFrom(ctx); !ok || view.Number() != 1 {
 				t.Errorf("%s: there is no attempt", name)
@@ -44,27 +55,6 @@ func TestR36DecisionsWorkWithEveryContext(t *testing.T) {
 		s.post("k")
 		s.ran(2)
 	}
-}
-
-func TestLayersOutsideKeepTheirContext(t *testing.T) {
-	t.Parallel()
-	outside := func(c fiber.Ctx) error {
-		c.SetContext(context.WithValue(c.Context(), outerKey{}, "outer"))
-		err := c.Next()
-		for name, of := range contexts {
-			if _, ok := reprise.AttemptFrom(of(c)); ok && name != "set by the handler" {
-				t.Errorf("layers outside find the attempt in the context %s", name)
-			}
-		}
-		return err
-	}
-	s := serveOne(t, reprise.Recoverable, []any{outside}, nil, func(c fiber.Ctx) error {
-		if c.Context().Value(outerKey{}) != "outer" {
-			t.Error("the context has not the values of the request")
-		}
-		return nil
-	})
-	s.post("k")
 }
 
 // customCtx is a context of the app's.
