@@ -3,29 +3,12 @@ package repriseredis
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 )
-
-func TestAnUnknownScriptIsSentOnceByItsSource(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, func(_, _ int, command []string) string {
-		if strings.EqualFold(command[0], "evalsha") {
-			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
-		}
-		return bulk("W")
-	})
-	if err := newStore(t, f, Config{}).Release(t.Context(), store.ID{}, store.Owner{1}); err != nil {
-		t.Error(err)
-	}
-	if f.seen() != "1 evalsha, 1 eval" {
-		t.Errorf("sent %q", f.seen())
-	}
-}
 
 // An answer that a script never gives is an unexpected answer.
 func TestAnswersThatNoScriptGives(t *testing.T) {
