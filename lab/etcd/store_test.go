@@ -188,26 +188,6 @@ func TestLargePayloadIsReadWholeWhileItIsReplaced(t *testing.T) {
 	readers.Wait()
 }
 
-// A request without a connection was not sent.
-func TestServerThatIsAwayIsUnavailable(t *testing.T) {
-	t.Parallel()
-	st, err := repriseetcd.New(etcdcluster.Connect(t, "127.0.0.1:1"), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
-	labtest.Must(t, err)
-	for name, call := range map[string]func(context.Context) error{
-		"claim": func(ctx context.Context) error {
-			_, err := st.Claim(ctx, claimOf("away"))
-			return err
-		},
-		"release": func(ctx context.Context) error { return st.Release(ctx, store.ID{}, store.NewOwner()) },
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if err := call(ctx); !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("%s: %v, want ErrUnavailable", name, err)
-		}
-		cancel()
-	}
-}
-
 // lonely starts a cluster of three and kills two, so that the third has no leader, as a
 // member behind a partition.
 func lonely(t *testing.T) *servers.EtcdMember {
