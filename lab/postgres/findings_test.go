@@ -128,8 +128,11 @@ func TestPostgresAcceptsNamedFindings(t *testing.T) {
 		c.Accept = test.accept
 		var log pgLog
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		_, err := reprisepg.Open(t.Context(), pool, c)
+		st, err := reprisepg.Open(t.Context(), pool, c)
 		labtest.Want(t, "Open", err, test.want)
+		if err == nil && pgFinding(t, st, "synchronous-commit").Severity != store.Warning {
+			t.Error("an accepted finding pages those who watch for unsafe ones")
+		}
 		if err != nil && !strings.Contains(err.Error(), test.refused) {
 			t.Errorf("accepting %q: %v, want %s in it", test.accept, err, test.refused)
 		}

@@ -41,8 +41,8 @@ type Config struct {
 	// Stricter timeouts of the session stay in force.
 	TxTimeout time.Duration
 
-	// Accept lists codes of unsafe findings of Check that Open logs as warnings instead of
-	// refusing the server: "fsync" and "full-page-writes" for a server that has a durable
+	// Accept lists codes of unsafe findings that are warnings: Open logs them instead of
+	// refusing the server, and Check grades them so: "fsync" and "full-page-writes" for a server that has a durable
 	// log below PostgreSQL's, such as Neon. An unknown code is ErrInvalid.
 	Accept []string
 

@@ -64,7 +64,7 @@ func openStore(ctx context.Context, db database, c Config) (*Store, error) {
 		return nil, err
 	}
 	s := sqlstore.NewStore(t.Table, t, t.transactions())
-	if err := t.Prove(ctx, s, c.Accept...); err != nil {
+	if err := t.Prove(ctx, s); err != nil {
 		return nil, fmt.Errorf("%w%s", err, t.rowSecurityAdvice(ctx))
 	}
 	return s, nil

@@ -50,6 +50,7 @@ func newTable(db database, c Config) (*table, error) {
 	t.Table = sqlstore.NewTable(nil, d, o, &sqlstore.Direct{With: t.with, Dialect: d}, db.use)
 	t.Lend = t.with
 	t.Own = t
+	t.Accepted = c.Accept
 	if !c.NoCombining {
 		t.queue = newQueue(t)
 	}

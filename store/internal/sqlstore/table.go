@@ -25,6 +25,8 @@ type Table struct {
 	Recent  replays.Ratio            // the share of replays among claims
 	Conns   func() (used, limit int) // of the pool; the limit is 0 where there is none
 
+	Accepted []string // codes of unsafe findings that are warnings
+
 	db          *Pool // nil where the database has a pool of its own
 	statements  statements
 	turns       *slots.Slots // of writes for a connection
