@@ -147,11 +147,15 @@ type Result struct {
 }
 
 // Read counts a Replayed result of an operation with Operation.Reads, and notifies the
-// observer. Call it once, from the goroutine of the request. The annotation that the
+// observer. Call it once, from the goroutine of the request, which Close does not wait
+// for; a second call, and one for another result, has no effect. The annotation that the
 // payload has becomes that of the [Event]. An err says that the payload is unreadable:
 // then the outcome becomes Corrupt, and the error wraps [store.ErrCorrupt].
 func (r *Result) Read(annotation string, err error) error {
 	s := r.unread
+	if r.unread = (subject{}); s.engine == nil {
+		return err
+	}
 	if err == nil {
 		s.answer(Event{Outcome: Replayed, Annotation: annotation}, nil)
 		return nil

@@ -37,7 +37,7 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 
 func (s *Store) renew(ctx context.Context, r *store.RenewRequest) (status store.RenewStatus, err error) {
 	err = s.update(ctx, r.ID, nil, func(now *found) (done bool, err error) {
-		rec := &now.record
+		rec := now.record
 		switch {
 		case now.corrupt != nil, !now.exists, rec.owner != r.Owner, rec.state == unknown:
 			status = store.RenewLost // an unreadable record belongs to no attempt of this release
@@ -60,7 +60,7 @@ func (s *Store) renew(ctx context.Context, r *store.RenewRequest) (status store.
 		}
 		return s.write(ctx, r.ID, now, periods, func(ls []*lease) []clientv3.Op {
 			rec.spare = ls[1].spare(valid)
-			return s.running(r.ID, r.Lease, rec, ls)
+			return s.running(r.ID, r.Lease, &rec, ls)
 		})
 	})
 	return status, err

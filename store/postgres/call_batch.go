@@ -139,7 +139,8 @@ func (b *callBatch) readClaim(row *binaryRow) {
 		row.err = errRow
 		return
 	}
-	size, there := row.bytes(), row.columns[1] != nil
+	size := row.bytes()
+	there := row.columns[1] != nil // what follows the size: the version
 	if there && b.claims.ends[at] == nil {
 		return // created by this batch, and then seen
 	}

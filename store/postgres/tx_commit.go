@@ -75,7 +75,7 @@ func failCommit(err error, done int) error {
 	case errors.As(err, &serverErr) && undone(serverErr):
 		return lazytx.NotApplied(storeName, err.Error())
 	}
-	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see class in package wire
+	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see classify
 }
 
 // Find implements [lazytx.Session].

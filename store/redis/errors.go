@@ -2,7 +2,6 @@ package repriseredis
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -75,13 +74,12 @@ func classify(err error) failure {
 	var special special
 	var answer redis.Error
 	var dial *net.OpError
-	var certificate *tls.CertificateVerificationError // of a handshake
 	switch {
 	case errors.As(err, &special):
 		return special.failure
 	case errors.As(err, &answer):
 		return classifyReply(answer.Error())
-	case errors.As(err, &dial) && dial.Op == "dial", errors.As(err, &certificate):
+	case errors.As(err, &dial) && dial.Op == "dial":
 		return unsent
 	case errors.Is(err, redis.ErrClosed):
 		return failure{class: store.ErrClosed}

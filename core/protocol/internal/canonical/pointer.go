@@ -74,6 +74,7 @@ func descend(pointers []Pointer, token []byte) (below []Pointer, hit bool) {
 
 // Why a pointer finds no string.
 var (
+	// Find returns these as they are: its caller compares them.
 	ErrNotJSON   = errors.New("the text is not JSON, or can be read in more than one way")
 	ErrNotObject = errors.New("the pointer leads into a value that is not an object")
 	ErrNotString = errors.New("the value is not a string")
