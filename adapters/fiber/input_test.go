@@ -75,6 +75,8 @@ func TestStreamsThatAreNotReadToTheirEnd(t *testing.T) {
 		status int
 	}{
 		"broken off (R27)":         {rawRequest(key("k"), "Content-Length: 20000") + strings.Repeat("x", 10_000), 400},
+		"a bad chunk (R27)":        {rawRequest(key("k"), "Transfer-Encoding: chunked") + "4e20\r\n" + strings.Repeat("x", 20_000) + "\r\nzz\r\n{}\r\n0\r\n\r\n", 400},
+		"broken in a chunk (R27)":  {rawRequest(key("k"), "Transfer-Encoding: chunked") + "4e20\r\n" + strings.Repeat("x", 10_000), 400},
 		"too large to drain (R47)": {chunked([]string{strings.Repeat("x", 300_000)}, nil, key("k")), 413},
 		"too large to await (R47)": {rawRequest(key("k"), "Content-Length: 1000000000") + strings.Repeat("x", 10_000), 413},
 	} {

@@ -159,6 +159,7 @@ var bodyCases = []testCase{
 					{large.withKeys("not a key").bytes(), 400},
 					{large.withKeys("not a key").chunked(700), 400},
 					{large.withTenant("").bytes(), 403},
+					{large.head(line{"Transfer-Encoding", "chunked"}) + "4\r\nbody\r\nzz\r\n{}\r\n0\r\n\r\n", 400}, // its rest is not a chunk
 				} {
 					srv.dial().wantOrder(refused.bytes, refused.status)
 				}

@@ -212,7 +212,7 @@ var headerCases = []testCase{
 				if got := valuesOf(first.trailers, "X-Checksum"); len(p.Chunks) == 0 && !slices.Equal(got, []string{"abc"}) {
 					srv.Errorf("the first answer has the trailers %q", first.trailers)
 				}
-				if again.status == 409 { // a framework that cannot send them again keeps no such response
+				if again.status == 409 && len(p.Chunks) > 0 { // a framework that cannot send them again keeps no such response
 					srv.wantProblem(again, c, protocol.CodeResultUnavailable)
 					continue
 				}

@@ -72,7 +72,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33a", Rule: "A response that is cut short, a stream too, is released and never replayed as if it were whole. With AtMostOnce it does not run again either.", Source: "RFC 9112 8"},
+		conformance.Case{ID: "R33a", Rule: "A response that is cut short, a stream too, is released and never replayed as if it were whole. With AtMostOnce it does not run again either, and a panic is a 500 without a body.", Source: "RFC 9112 8"},
 		func(e *env) {
 			srv, kept := e.serve(Options{}), e.serve(Options{Guard: atMostOnce})
 			for _, p := range cutShort {
@@ -84,8 +84,13 @@ var outcomeCases = []testCase{
 				kept.dial().wantFailure(c)
 				kept.refuses(c, protocol.CodeResultUnavailable)
 			}
+			panics := e.post(Program{Behaviour: Panics, Headers: []Pair{{"X-Half", "made"}}}).freshKey()
+			kept.dial().wantFailure(panics)
+			if a := kept.send(panics); a.status != 500 || a.body != "" || a.value(protocol.FieldReplayed) != "true" || a.value("X-Half") != "" {
+				srv.Errorf("a panic is kept as %v, want a 500 without a body", a)
+			}
 			srv.ran(2 * len(cutShort))
-			kept.ran(len(cutShort))
+			kept.ran(len(cutShort) + 1)
 		},
 	},
 	{
