@@ -46,7 +46,8 @@ func TestEncodeRefusesUnservableResponses(t *testing.T) {
 		"Connection":                         {field("Connection", "close"), "Connection is never kept"},
 		"a control field":                    {field("Idempotent-Replayed", "true"), "never kept"},
 		"65 fields":                          {protocol.Response{Status: 200, Header: protocol.NewHeader(many...)}, "more than 64"},
-		"17 KiB of fields":                   {field("X", strings.Repeat("v", 17<<10)), "16384 bytes"},
+		"16 KiB of values, and a name":       {field("X", strings.Repeat("v", 16<<10)), "16384 bytes"},
+		"more than 16 bits can say":          {field("X", strings.Repeat("v", 1<<16)), "16384 bytes"},
 		"a removal with a value":             {protocol.Response{Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X", Value: "v", Remove: true})}, "has a value"},
 		"a field that is left out and stays": {protocol.Response{Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "Date", Suppress: true})}, "not removed"},
 		"a removed control field": {

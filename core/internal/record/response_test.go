@@ -132,75 +132,17 @@ func checkDecoded(t *testing.T, payload []byte, want *stored) {
 	}
 }
 
-func TestG2StoredResponseComesBackByteForByte(t *testing.T) {
-	t.Parallel()
-	everyByte := make([]byte, 256)
-	for i := range everyByte {
-		everyByte[i] = byte(i)
-	}
-	most := make([]Field, MaxFields)
-	for i := range most {
-		most[i] = Field{Name: "X-A", Value: strings.Repeat("v", MaxHeaderBytes/MaxFields-3), Add: i > 0}
-	}
-	for name, s := range map[string]stored{
-		"every byte":         {Status: 200, Body: everyByte},
-		"large":              {Status: 200, Body: bytes.Repeat(everyByte, 4<<10)},
-		"lowest status":      {Status: 200},
-		"highest status":     {Status: 999},
-		"as many fields":     {Status: 200, Fields: most, Body: everyByte},
-		"one large field":    {Status: 200, Fields: []Field{{Name: "X", Value: strings.Repeat("v", MaxHeaderBytes-1)}}},
-		"odd but sendable":   {Status: 200, Fields: []Field{{Name: "x-", Value: "\x01\t é\xff"}}},
-		"omitted and cut":    {Status: 200, Flags: Omitted | Cut},
-		"repeated and mixed": {Status: 200, Fields: sampleFields},
-		"long annotation":    {Status: 200, Body: everyByte, Annotation: strings.Repeat("~", maxAnnotation)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if !Fits(s.Fields) {
-				t.Fatal("the fields do not fit")
-			}
-			encoded := Append([]byte("before"), &s)
-			payload, ok := bytes.CutPrefix(encoded, []byte("before"))
-			if !ok || len(payload) != s.Size() {
-				t.Fatalf("appended %d bytes, size says %d", len(payload), s.Size())
-			}
-			checkDecoded(t, payload, &s)
-		})
-	}
-}
-
+// The longest annotation stays.
 func TestR35BodyIsLeftOutWhereTheFlagsDenyIt(t *testing.T) {
 	t.Parallel()
 	for _, flags := range []Flags{Omitted, Cut, Omitted | Cut} {
-		s := stored{Status: 200, Flags: flags, Body: []byte("secret")}
-		payload := Append(nil, &s)
-		if bytes.Contains(payload, s.Body) || len(payload) != s.Size() {
+		s := stored{Status: 200, Flags: flags, Body: []byte("secret"), Annotation: strings.Repeat("~", maxAnnotation)}
+		payload, ok := bytes.CutPrefix(Append([]byte("before"), &s), []byte("before"))
+		if !ok || bytes.Contains(payload, s.Body) || len(payload) != s.Size() {
 			t.Errorf("flags %b: the body is in the payload", flags)
 		}
 		s.Body = nil
 		checkDecoded(t, payload, &s)
-	}
-}
-
-func TestFitsStored(t *testing.T) {
-	t.Parallel()
-	large := func(n int) Field { return Field{Name: "X", Value: strings.Repeat("v", n-1)} }
-	for name, c := range map[string]struct {
-		fields []Field
-		want   bool
-	}{
-		"none":           {nil, true},
-		"most fields":    {slices.Repeat([]Field{{Name: "X"}}, MaxFields), true},
-		"one too many":   {slices.Repeat([]Field{{Name: "X"}}, MaxFields+1), false},
-		"most bytes":     {[]Field{large(MaxHeaderBytes)}, true},
-		"a byte more":    {[]Field{large(MaxHeaderBytes + 1)}, false},
-		"more in sum":    {[]Field{large(MaxHeaderBytes), large(1)}, false},
-		"names count":    {[]Field{{Name: strings.Repeat("X", MaxHeaderBytes+1)}}, false},
-		"beyond 16 bits": {[]Field{large(1 << 16)}, false},
-	} {
-		if got := Fits(c.fields); got != c.want {
-			t.Errorf("%s: fits %t, want %t", name, got, c.want)
-		}
 	}
 }
 
