@@ -23,6 +23,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// raceEnabled tells a test whose handler is late on purpose that it cannot run: fasthttp
+// lets such a handler race with its server.
+var raceEnabled bool
+
 // patience bounds every wait of a test.
 const patience = time.Minute
 

@@ -2,6 +2,4 @@
 
 package reprisefiber_test
 
-// raceEnabled tells a test whose handler is late on purpose that it cannot run: fasthttp
-// lets such a handler race with its server.
-const raceEnabled = true
+func init() { raceEnabled = true }

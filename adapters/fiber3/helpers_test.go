@@ -21,6 +21,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// raceEnabled tells the tests of late handlers that they cannot run: Fiber's timeout
+// writes the response beside the handler.
+var raceEnabled bool
+
 // patience limits how long a test waits for an event.
 const patience = time.Minute
 

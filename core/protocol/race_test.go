@@ -2,6 +2,4 @@
 
 package protocol_test
 
-// raceEnabled tells the tests that count allocations that they cannot: the race detector
-// drops pooled buffers at random.
-const raceEnabled = true
+func init() { raceEnabled = true }

@@ -14,6 +14,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// raceEnabled tells the tests that count allocations that they cannot: the race detector
+// drops pooled buffers at random.
+var raceEnabled bool
+
 // bench is a guard over a memory store, and a way to send it requests without a network:
 // the conformance suite covers the network.
 type bench struct {

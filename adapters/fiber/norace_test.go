@@ -1,5 +1,0 @@
-//go:build !race
-
-package reprisefiber_test
-
-const raceEnabled = false
