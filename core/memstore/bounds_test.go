@@ -66,8 +66,8 @@ func fill(t *testing.T, s *memstore.Store, scope uint64, payload string) int {
 	}
 }
 
-// Records that a full scope has already are replayed as ever, and a caller without a scope
-// is served.
+// Records that a full scope has already are replayed as ever, and a caller without a
+// scope is served.
 func TestNoScopeFillsTheStore(t *testing.T) {
 	const size = 1000
 	payload := string(make([]byte, size-400))

@@ -109,7 +109,8 @@ func TestErrorsOfAPolicyHaveNoKey(t *testing.T) {
 			return scope()
 		})
 		outcomes, err := log.outcomes()
-		if !slices.Equal(outcomes, []string{" refused " + c.want}) || err == nil || strings.Contains(err.Error(), key) || (a.Response.Status == 500) != (c.want == "internal-error") {
+		if !slices.Equal(outcomes, []string{" refused " + c.want}) || err == nil || strings.Contains(err.Error(), key) ||
+			(a.Response.Status == 500) != (c.want == "internal-error") {
 			t.Errorf("%s: %d %q, %v", name, a.Response.Status, outcomes, err)
 			continue
 		}

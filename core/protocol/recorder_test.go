@@ -616,9 +616,9 @@ func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 	}
 }
 
-// R13: of a header that outer layers share, the changes from inside are kept: a field that
-// the handler set, also to the value that an outer layer had set, and one that it removed.
-// The replay's outer layer may set another value.
+// R13: of a header that outer layers share, the changes from inside are kept: a field
+// that the handler set, also to the value that an outer layer had set, and one that it
+// removed. The replay's outer layer may set another value.
 func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 	t.Parallel()
 	const field = "Content-Language"
