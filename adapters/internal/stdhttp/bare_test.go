@@ -69,7 +69,11 @@ func TestA3SuppressedFields(t *testing.T) {
 	t.Parallel()
 	const html = "<html>"
 	bare{
-		"/date":    func(w http.ResponseWriter) { w.Header()["Date"] = nil },
+		"/date": func(w http.ResponseWriter) { w.Header()["Date"] = nil },
+		"/both": func(w http.ResponseWriter) {
+			w.Header()["Date"], w.Header()["Content-Type"] = nil, []string{}
+			_, _ = io.WriteString(w, html)
+		},
 		"/shown":   func(w http.ResponseWriter) { w.Header().Set("X-Hidden", "shown") },
 		"/deleted": func(w http.ResponseWriter) { w.Header().Del("X-Hidden") },
 		"/trailers": func(w http.ResponseWriter) {
@@ -89,6 +93,18 @@ func TestA3SuppressedFields(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 			w.Header().Del("Date")
 			w.Header().Del("Content-Type")
+			_, _ = io.WriteString(w, html)
+		},
+		"/suppressed-after": func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusCreated)
+			w.Header()["Date"], w.Header()["Content-Type"], w.Header()["X-Outer"] = nil, nil, nil
+			_, _ = io.WriteString(w, html)
+		},
+		"/flushed": func(w http.ResponseWriter) {
+			w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
+			w.WriteHeader(http.StatusCreated)
+			w.Header().Del("Date")
+			_ = http.NewResponseController(w).Flush()
 			_, _ = io.WriteString(w, html)
 		},
 	}.check(t)
