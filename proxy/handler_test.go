@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -243,6 +244,31 @@ func TestBodyTimeoutEndsWithTheBody(t *testing.T) {
 	first, second := <-got, <-got
 	if first.status != http.StatusOK || second.status != http.StatusOK || first.replayed() == second.replayed() {
 		t.Errorf("got %+v and %+v, want the run and its replay", first, second)
+	}
+	b.wantRuns(1)
+}
+
+func TestClientThatLeavesDoesNotEndTheRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain+"[default]\nwait = '1m'\n")
+	entered, held := make(chan struct{}), make(chan struct{})
+	b.handle(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-held
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write(allBytes())
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan *answer)
+	go func() {
+		left <- b.post("/orders", "k1", func(r *http.Request) { *r = *r.WithContext(ctx) }) //nolint:contextcheck // it is given
+	}()
+	<-entered
+	leave()
+	<-left
+	close(held)
+	if again := b.post("/orders", "k1"); again.status != http.StatusAccepted || !again.replayed() || !bytes.Equal(again.body, allBytes()) {
+		t.Errorf("the retry got %+v, want a replay", again)
 	}
 	b.wantRuns(1)
 }
