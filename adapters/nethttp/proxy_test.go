@@ -185,8 +185,14 @@ func TestProxyRefusesRetriesOfWhatMayHaveRun(t *testing.T) {
 			change: func(p *httputil.ReverseProxy) { transportOf(p).ResponseHeaderTimeout = 20 * time.Millisecond },
 			status: http.StatusGatewayTimeout, reason: reasonTimeout,
 		},
+		"died after its header": {
+			first: cut("Content-Length: 4\r\n\r\n"), reason: reasonCut,
+		},
 		"died in the body": {
 			first: cut("Content-Length: 4\r\n\r\npa"), reason: reasonCut,
+		},
+		"died in a chunk": {
+			first: cut("Transfer-Encoding: chunked\r\n\r\n2\r\npa\r\n"), reason: reasonCut,
 		},
 		"died in a stream": {
 			first:  cut("Content-Length: 4\r\n\r\npa"),
