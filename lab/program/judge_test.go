@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,8 +36,12 @@ import (
 
 // judgement is the report of reprise judge as JSON.
 type judgement struct {
-	Ended string
-	Cases []judgedCase
+	Schema  int
+	Version string
+	Header  string `json:"key_header"`
+	Ended   string
+	Summary map[string]map[string]int // by the level
+	Cases   []judgedCase
 }
 
 type judgedCase struct{ ID, Level, State, Source, Detail string }
@@ -83,6 +88,16 @@ func judge(t *testing.T, notMet string, args ...string) *judgement {
 	}
 	if got := cmd.ProcessState.ExitCode(); got != code {
 		t.Errorf("exit code %d, want %d", got, code)
+	}
+	counted := map[string]map[string]int{}
+	for _, level := range []string{"must", "should", "may"} {
+		counted[level] = map[string]int{"met": 0, "not_met": 0, "not_shown": 0}
+	}
+	for _, c := range j.Cases {
+		counted[c.Level][strings.ReplaceAll(c.State, " ", "_")]++
+	}
+	if !reflect.DeepEqual(j.Summary, counted) || j.Schema != 1 || j.Version == "" || j.Header != "Idempotency-Key" {
+		t.Errorf("the report counts %v, want %v; schema %d, version %q, field %q", j.Summary, counted, j.Schema, j.Version, j.Header)
 	}
 	return &j
 }

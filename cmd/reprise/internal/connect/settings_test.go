@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/spf13/pflag"
 )
 
 func TestRedisURLs(t *testing.T) {
@@ -83,36 +82,6 @@ func TestUsersOfSentinelsAndServers(t *testing.T) {
 	o := client.(*redis.Client).Options()
 	if o.Username != "op" || o.Password != "pw" || o.DB != 2 || !o.ContextTimeoutEnabled {
 		t.Errorf("user %q, password %q, database %d", o.Username, o.Password, o.DB)
-	}
-}
-
-func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
-	t.Parallel()
-	env := map[string]string{"REPRISE_STORE": "redis://env", "REPRISE_PREFIX": "env:", "REPRISE_TABLE": "t", "REPRISE_TIMEOUT": "3s"}
-	complete := func(args ...string) (Settings, error) {
-		var s Settings
-		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		s.Register(fs)
-		must(t, fs.Parse(args))
-		err := s.Complete(fs, func(name string) string { return env[name] })
-		return s, err
-	}
-	s, err := complete("--store", "redis://flag")
-	if err != nil || s.URL != "redis://flag" || s.Prefix != "env:" || s.Table != "" || s.Timeout.String() != "3s" {
-		t.Errorf("%+v, %v", s, err)
-	}
-	if s, err = complete("--store", "postgres://flag"); err != nil || s.URL != "postgres://flag" || s.Prefix != "" || s.Table != "t" {
-		t.Errorf("%+v, %v", s, err)
-	}
-	if s, err = complete(); err != nil || s.URL != "redis://env" {
-		t.Errorf("%+v, %v", s, err)
-	}
-	if _, err := complete("--schema", "s"); err == nil || !strings.Contains(err.Error(), "--schema is not for a store in redis") {
-		t.Errorf("a flag of another store: %v", err)
-	}
-	env["REPRISE_TIMEOUT"] = "a secret by mistake"
-	if _, err := complete(); err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("error %v, want one that does not quote the variable", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -137,28 +136,6 @@ func TestUnusableEndpoints(t *testing.T) {
 		if _, err := Run(t.Context(), o, quiet); !errors.As(err, &unusable) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-func TestReportForMachines(t *testing.T) {
-	t.Parallel()
-	u, _ := url.Parse("http://127.0.0.1/orders")
-	r := &Report{Options: &Options{Version: "v1", Header: "Idempotency-Key", Profile: Reprise, URL: u}, Results: []Result{
-		{Case: &All[0], Level: Must, State: Met, Elapsed: 42 * time.Microsecond},
-		{Case: &All[1], Level: Must, State: NotMet, Detail: `answered 500 <&">` + "\x00"},
-		{Case: &All[2], Level: Should, State: NotMet, Detail: "x"},
-		{Case: &All[3], Level: Must, State: NotShown, Detail: "y"},
-	}}
-	var parsed struct {
-		Schema  int
-		Version string
-		Header  string `json:"key_header"`
-		Summary map[string]Summary
-		Cases   []struct{ ID, State string }
-	}
-	if text, err := json.Marshal(r); err != nil || json.Unmarshal(text, &parsed) != nil || parsed.Summary["must"] != (Summary{1, 1, 1}) || parsed.Cases[3].State != "not shown" ||
-		parsed.Schema != 1 || parsed.Version != "v1" || parsed.Header != "Idempotency-Key" {
-		t.Errorf("%s, %v", text, err)
 	}
 }
 
