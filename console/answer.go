@@ -35,37 +35,27 @@ type answerView struct {
 // showAnswer shows the answer of a record with a payload of a size.
 func showAnswer(a *operate.Answer, size int) *answerView {
 	answer, err := a.Response, a.Err
+	view := &answerView{
+		Status: answer.Status, Header: slices.Collect(answer.Header.All()), Trailer: slices.Collect(answer.Trailer.All()), Size: len(answer.Body),
+	}
+	var elsewhere *operate.OffloadedError
 	switch {
 	case a.Result != "":
-		return &answerView{
-			Problem: "Not an HTTP answer: a result of job.Do, " + a.Result + ".",
-			Result:  true, Size: size, Corrupt: errors.Is(err, store.ErrCorrupt),
-		}
+		view.Problem, view.Result = "Not an HTTP answer: a result of job.Do, "+a.Result+".", true
+		view.Size, view.Corrupt = size, errors.Is(err, store.ErrCorrupt)
 	case errors.Is(err, operate.ErrBodyOmitted):
-		return &answerView{Problem: "The body was not kept.", Status: answer.Status}
-	case errors.As(err, new(*operate.OffloadedError)):
-		var elsewhere *operate.OffloadedError
-		errors.As(err, &elsewhere)
-		return &answerView{
-			Problem:   "The body is in the blob store, as " + elsewhere.Blob.Name() + ".",
-			Elsewhere: true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Size: int(answer.Length),
-		}
+		view.Problem = "The body was not kept."
+	case errors.As(err, &elsewhere):
+		view.Problem, view.Elsewhere, view.Size = "The body is in the blob store, as "+elsewhere.Blob.Name()+".", true, int(answer.Length)
 	case errors.Is(err, operate.ErrSealed):
-		return &answerView{
-			Problem: "The answer is sealed: only a request with the client's key opens it.",
-			Sealed:  true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Trailer: slices.Collect(answer.Trailer.All()),
-		}
+		view.Problem, view.Sealed = "The answer is sealed: only a request with the client's key opens it.", true
 	case errors.Is(err, operate.ErrResultUnavailable):
-		return &answerView{Problem: "The response was cut short, or a part of it cannot be kept.", Status: answer.Status}
+		view.Problem = "The response was cut short, or a part of it cannot be kept."
 	case err != nil:
 		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ".", Size: size, Corrupt: true}
 	}
-	view := &answerView{Status: answer.Status, Size: len(answer.Body)}
-	for f := range answer.Header.All() {
-		view.Header = append(view.Header, f)
-	}
-	for f := range answer.Trailer.All() {
-		view.Trailer = append(view.Trailer, f)
+	if view.Problem != "" {
+		return view
 	}
 	body := answer.Body
 	if view.Cut = len(body) > shownBody; view.Cut {

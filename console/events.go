@@ -29,7 +29,6 @@ type Events struct {
 	next   int     // in the ring, once it is full
 	slots  [slotCount]slot
 	newest int64 // number of the newest slot: the time divided by slotLength
-	now    func() time.Time
 }
 
 // event is one event and when it was observed.
@@ -47,13 +46,13 @@ type slot struct {
 }
 
 // NewEvents returns an empty Events.
-func NewEvents() *Events { return &Events{began: time.Now(), now: time.Now} }
+func NewEvents() *Events { return &Events{began: time.Now()} }
 
 // Observe implements [reprise.Observer].
 func (e *Events) Observe(_ context.Context, observed reprise.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at := e.now()
+	at := time.Now()
 	s := e.slot(at)
 	switch outcome := observed.Outcome; {
 	case outcome == 0, !observed.Counted: // not of a request
@@ -124,7 +123,7 @@ func (e *Events) resolutions() []event {
 func (e *Events) history() []slot {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.slot(e.now())
+	e.slot(time.Now())
 	slots := make([]slot, 0, slotCount)
 	for i := e.newest - slotCount + 1; i <= e.newest; i++ {
 		slots = append(slots, e.slots[i%slotCount])
