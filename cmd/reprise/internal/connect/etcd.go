@@ -67,8 +67,8 @@ func openEtcd(ctx context.Context, s *Settings) (*Store, error) {
 	}
 	st.Name = "etcd " + hosts + ", prefix " + s.Prefix
 	st.attach(inner)
-	st.prove = func(ctx context.Context) error { _, err := repriseetcd.Open(ctx, client, config); return err }
-	st.close = func() { _ = client.Close() }
+	st.Prove = func(ctx context.Context) error { _, err := repriseetcd.Open(ctx, client, config); return err }
+	st.Close = func() { _ = client.Close() }
 	return st, nil
 }
 

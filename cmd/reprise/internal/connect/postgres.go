@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,14 +56,7 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	}
 
 	st.Config = reprisepg.Config{Schema: s.Schema, Table: s.Table, Logger: s.logger()}
-	schema, table := s.Schema, s.Table
-	if schema == "" {
-		schema = reprisepg.DefaultSchema
-	}
-	if table == "" {
-		table = reprisepg.DefaultTable
-	}
-	st.Name = fmt.Sprintf("PostgreSQL %s, table %s.%s", st.Endpoint, schema, table)
+	st.Name = fmt.Sprintf("PostgreSQL %s, table %s.%s", st.Endpoint, cmp.Or(s.Schema, reprisepg.DefaultSchema), cmp.Or(s.Table, reprisepg.DefaultTable))
 	pool, err := pgxpool.NewWithConfig(ctx, c) // connects when it is asked to
 	if err != nil {
 		return nil, st.redacted(err)
@@ -84,10 +78,10 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		st.Unexamined = append(st.Unexamined, "statement-cache")
 	}
 	st.attach(inner)
-	st.prove = func(ctx context.Context) (err error) {
+	st.Prove = func(ctx context.Context) (err error) {
 		_, err = reprisepg.Open(ctx, pool, st.Config)
 		return err
 	}
-	st.close = pool.Close
+	st.Close = pool.Close
 	return st, nil
 }

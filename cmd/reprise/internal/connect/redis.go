@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -134,18 +135,30 @@ func openRedis(s *Settings) (*Store, error) {
 		return nil, err
 	}
 	store := &Store{Kind: Redis, Settings: *s, secrets: append(u.secrets(), s.URL)}
-	store.User, store.Endpoint, store.server = redisUser(u.user), strings.Join(u.hosts, ","), u.withPort(u.hosts[0])
+	store.User, store.Endpoint, store.server = cmp.Or(u.user.Username(), "default"), strings.Join(u.hosts, ","), u.withPort(u.hosts[0])
 	store.Name = "Redis " + store.Endpoint
 	var client redis.UniversalClient
 	switch {
 	case u.cluster:
 		store.Name = "Redis cluster " + store.Endpoint
-		client, err = clusterClient(&u, &store.certificates)
+		var o *redis.ClusterOptions
+		if o, err = redis.ParseClusterURL(u.plain()); err == nil {
+			store.certificates.watch(o.TLSConfig)
+			o.ContextTimeoutEnabled = true
+			client = redis.NewClusterClient(o)
+		}
 	case u.sentinel:
 		store.Name = "Redis behind the sentinels " + store.Endpoint
 		client, err = sentinelClient(&u, &store.certificates)
+	case len(u.hosts) > 1:
+		err = errors.New("several hosts; say +sentinel or +cluster in the scheme")
 	default:
-		client, err = singleClient(&u, &store.certificates)
+		var o *redis.Options
+		if o, err = redis.ParseURL(u.plain()); err == nil {
+			store.certificates.watch(o.TLSConfig)
+			o.ContextTimeoutEnabled = true
+			client = redis.NewClient(o)
+		}
 	}
 	if malformed := new(url.Error); errors.As(err, &malformed) { // its text quotes a part of the password
 		return nil, errRedisURL
@@ -166,46 +179,15 @@ func openRedis(s *Settings) (*Store, error) {
 	store.Prefix = s.Prefix
 	store.Name += ", prefix " + store.Prefix
 	store.attach(inner)
-	store.prove = func(ctx context.Context) error {
+	store.Prove = func(ctx context.Context) error {
 		proof, err := repriseredis.Open(ctx, client, c)
 		if err != nil {
 			return err
 		}
 		return proof.Close()
 	}
-	store.close = func() { _, _ = inner.Close(), client.Close() }
+	store.Close = func() { _, _ = inner.Close(), client.Close() }
 	return store, nil
-}
-
-// redisUser returns the name of the user that the server sees.
-func redisUser(user *url.Userinfo) string {
-	if user == nil || user.Username() == "" {
-		return "default"
-	}
-	return user.Username()
-}
-
-func singleClient(u *redisURL, seen *certificates) (redis.UniversalClient, error) {
-	if len(u.hosts) > 1 {
-		return nil, errors.New("several hosts; say +sentinel or +cluster in the scheme")
-	}
-	o, err := redis.ParseURL(u.plain())
-	if err != nil {
-		return nil, err
-	}
-	seen.watch(o.TLSConfig)
-	o.ContextTimeoutEnabled = true
-	return redis.NewClient(o), nil
-}
-
-func clusterClient(u *redisURL, seen *certificates) (redis.UniversalClient, error) {
-	o, err := redis.ParseClusterURL(u.plain())
-	if err != nil {
-		return nil, err
-	}
-	seen.watch(o.TLSConfig)
-	o.ContextTimeoutEnabled = true
-	return redis.NewClusterClient(o), nil
 }
 
 // sentinelClient returns a client of the primary that the sentinels call master. User and
@@ -213,28 +195,23 @@ func clusterClient(u *redisURL, seen *certificates) (redis.UniversalClient, erro
 // sentinels are the parameters sentinel_username and sentinel_password.
 func sentinelClient(u *redisURL, seen *certificates) (redis.UniversalClient, error) {
 	params := u.params
-	master := params.Get("master")
-	if master == "" {
-		master = params.Get("master_name")
-	}
+	master := cmp.Or(params.Get("master"), params.Get("master_name"))
 	if master == "" {
 		return nil, errors.New("the name of the primary is missing; add ?master=NAME")
 	}
-	server, sentinel := u.user, params
-	user := url.UserPassword(sentinel.Get("sentinel_username"), sentinel.Get("sentinel_password"))
+	plain := *u
+	plain.user = url.UserPassword(params.Get("sentinel_username"), params.Get("sentinel_password"))
 	for _, name := range []string{"master", "sentinel_username", "sentinel_password"} {
 		params.Del(name)
 	}
 	params.Set("master_name", master)
-	plain := *u
-	plain.user = user
 	o, err := redis.ParseFailoverURL(plain.plain())
 	if err != nil {
 		return nil, err
 	}
-	if server != nil {
-		o.Username = server.Username()
-		o.Password, _ = server.Password()
+	if u.user != nil {
+		o.Username = u.user.Username()
+		o.Password, _ = u.user.Password()
 	}
 	if u.secure {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // each server proves the name that it is reached by

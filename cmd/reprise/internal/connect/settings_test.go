@@ -126,7 +126,7 @@ func TestPostgresPoolIsSmallUnlessTheProgramIsTheService(t *testing.T) {
 	} {
 		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop" + c.pool, ServicePool: c.service})
 		must(t, err)
-		t.Cleanup(st.close)
+		t.Cleanup(st.Close)
 		if got := st.pool.Config(); got.MaxConns != c.want || got.MinConns != 0 || got.MinIdleConns != 0 {
 			t.Errorf("%+v: %d to %d connections, %d idle", c, got.MinConns, got.MaxConns, got.MinIdleConns)
 		}
@@ -141,7 +141,7 @@ func TestStoresReportToTheLoggerOfACommandThatServes(t *testing.T) {
 	for _, want := range []*slog.Logger{log, nil} {
 		st, err := openPostgres(t.Context(), &Settings{URL: "postgres://localhost/shop", Logger: want})
 		must(t, err)
-		t.Cleanup(st.close)
+		t.Cleanup(st.Close)
 		if got := st.Config.Logger; got == nil || got.Enabled(t.Context(), slog.LevelError) != (want != nil) {
 			t.Errorf("with the logger %v, the store has %v", want, got)
 		}

@@ -89,7 +89,7 @@ func (s *Store) overSQL(db *sql.DB, inner store.Store, err error, product string
 	}
 	s.Name = product + " " + s.Endpoint + ", table " + cmp.Or(s.Settings.Table, reprisesqlite.DefaultTable)
 	s.attach(inner)
-	s.prove = prove
-	s.close = func() { _ = db.Close() }
+	s.Prove = prove
+	s.Close = func() { _ = db.Close() }
 	return s, nil
 }

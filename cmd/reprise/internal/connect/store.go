@@ -34,10 +34,10 @@ type Store struct {
 	// program's, so they say nothing about the service.
 	Unexamined []string
 
-	prove   func(ctx context.Context) error
-	close   func()
-	secrets []string
+	Prove func(ctx context.Context) error // runs every operation on short-lived records
+	Close func()                          // closes the connections
 
+	secrets      []string
 	pool         *pgxpool.Pool // of a PostgreSQL store
 	server       string        // the first of its servers, with its port
 	certificates certificates
@@ -95,12 +95,6 @@ func (b bounded) Resolve(ctx context.Context, id store.ID, r store.Resolution) e
 	defer cancel()
 	return b.Inspector.Resolve(ctx, id, r)
 }
-
-// Prove runs every operation on short-lived records.
-func (s *Store) Prove(ctx context.Context) error { return s.prove(ctx) }
-
-// Close closes the connections.
-func (s *Store) Close() { s.close() }
 
 // WhereSetting begins a question about the settings that say where in the server the
 // records are.
