@@ -200,14 +200,6 @@ func (b *browser) await(what string, holds func() bool) {
 	}
 }
 
-// shot keeps a picture of the page as an artefact of the test (go test -artifacts).
-func (b *browser) shot(name string) {
-	b.Helper()
-	var picture []byte
-	b.run(chromedp.FullScreenshot(&picture, 100))
-	labtest.Must(b, os.WriteFile(filepath.Join(b.ArtifactDir(), name+".png"), picture, 0o600))
-}
-
 // looks sets the width of the window, and light or dark.
 func (b *browser) looks(width int64, scheme string) {
 	b.Helper()

@@ -117,7 +117,6 @@ func (h *hour) resolveInConsole(keys ...string) {
 		h.says("find " + key + ": the client gets next " + b.text("dl.facts strong"))
 	}
 	b.visit(h.shop.console("records?state=stuck"))
-	b.shot("stuck")
 	for _, key := range keys {
 		b.tabTo(`el.name === "record" && el.value.startsWith("` + h.find(key) + `")`)
 		b.keys(" ")

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -110,7 +109,6 @@ func TestEveryPageIsAccessible(t *testing.T) {
 				if b.scrollsSideways() {
 					t.Errorf("%s scrolls sideways at %d", name, width)
 				}
-				b.shot(fmt.Sprint(name, "-", scheme, "-", width))
 			}
 		}
 	}
