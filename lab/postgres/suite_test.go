@@ -9,7 +9,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -40,20 +39,6 @@ func TestPostgresConformanceSerializable(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		return pgSuite(tb, pgSetup(tb, server, labtest.MaxConns(4), labtest.SessionParam("default_transaction_isolation", "serializable")))
 	})
-}
-
-// TestPostgresConformanceBehindPgBouncer: a pooler in transaction mode, whose sessions
-// serve one transaction after another of any client.
-func TestPostgresConformanceBehindPgBouncer(t *testing.T) {
-	t.Parallel()
-	labtest.Breadth(t, "runs of a suite over a further deployment")
-	server := servers.StartPostgres(t)
-	bouncer := server.StartPgBouncer(t, "default_pool_size=40")
-	pooled := func(tb testing.TB) *pgFixture {
-		f := pgSetup(tb, server, labtest.MaxConns(2))
-		return pgOn(labtest.NewPool(tb, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeExec), labtest.MaxConns(16)), f.Config)
-	}
-	storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(tb, pooled(tb)) })
 }
 
 // pgSuite is the fixture of a store over either pool.
