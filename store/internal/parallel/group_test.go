@@ -26,18 +26,3 @@ func TestWaitPanicsAfterTheLastPart(t *testing.T) {
 	}()
 	group.Wait()
 }
-
-func TestWaitReturnsAfterTheLastPart(t *testing.T) {
-	t.Parallel()
-	var (
-		group Group
-		ended atomic.Int64
-	)
-	for range 10 {
-		group.Go(func() { ended.Add(1) })
-	}
-	group.Wait()
-	if ended.Load() != 10 {
-		t.Errorf("%d parts of 10 have ended", ended.Load())
-	}
-}
