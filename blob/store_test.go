@@ -1,7 +1,6 @@
 package repriseblob
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -273,20 +272,6 @@ func TestNewRejectsInvalidConfig(t *testing.T) {
 	t.Parallel()
 	if _, err := New(nil, Config{}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("no bucket: %v", err)
-	}
-}
-
-func TestSourceShowsParts(t *testing.T) {
-	t.Parallel()
-	var src io.Reader = &source{SectionReader: section("body"), failed: func() { t.Error("failed") }}
-	if _, ok := src.(interface {
-		io.ReaderAt
-		io.Seeker
-	}); !ok {
-		t.Error("a driver has to read the parts into memory")
-	}
-	if got, err := io.ReadAll(src); err != nil || !bytes.Equal(got, []byte("body")) {
-		t.Errorf("read %q, %v", got, err)
 	}
 }
 
