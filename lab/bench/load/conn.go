@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -42,7 +43,8 @@ func dial(ctx context.Context, o Order) (*conn, error) {
 	}
 	c := &conn{Conn: nc, answer: make([]byte, 4<<10), body: len(adaptertest.DefaultBody)}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "POST /t/orders HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", len(requestBody))
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n", cmp.Or(o.Method, "POST"), cmp.Or(o.Target, "/t/orders"))
+	fmt.Fprintf(&b, "Content-Length: %d\r\n", len(requestBody))
 	if o.Program != "" {
 		fmt.Fprintf(&b, "%s: %s\r\n", adaptertest.ProgramHeader, o.Program)
 		c.body = 0

@@ -21,6 +21,8 @@ const KindHeader = "Bench-Kind"
 // Order is one measurement.
 type Order struct {
 	Addr        string        // of the server
+	Method      string        // of the requests; empty: POST
+	Target      string        // likewise; empty: /t/orders
 	Connections int           // that send at once
 	Kind        Kind          // of the requests
 	Warmup      time.Duration // before the measurement, of the same load
