@@ -293,8 +293,8 @@ func TestEveryPageOfStuckRecordsIsCounted(t *testing.T) {
 }
 
 // A count that fails leaves no gauge behind for an alert, so the log for operators says
-// so, for any reason. It is not for ever: another try of this process succeeds, or another
-// process keeps the lock for longer than one that fails.
+// so, for any reason. It is not for ever: another try of this process succeeds, or
+// another process keeps the lock for longer than one that fails.
 func TestProcessThatCouldNotCountStuckRecordsLearnsThatOthersDo(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		shared := memstore.New()

@@ -30,7 +30,7 @@ func (c *control) launch() error {
 
 // await waits until the server is ready.
 func (c *control) await() error {
-	return poll(startTimeout, func() error {
+	return poll(func() error {
 		if err := c.process.alive(); err != nil {
 			return err
 		}

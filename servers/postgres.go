@@ -120,7 +120,7 @@ func (s *PostgresServer) set(ctx context.Context, settings []string) error {
 	if _, err := s.Exec(ctx, "SELECT pg_reload_conf()"); err != nil {
 		return err
 	}
-	return poll(startTimeout, func() error {
+	return poll(func() error {
 		after, err := s.value(ctx, "SELECT pg_conf_load_time()")
 		if err == nil && after == before {
 			err = errors.New("settings not loaded")

@@ -82,7 +82,7 @@ func (s *PostgresStandby) AwaitSynchronous(tb testing.TB) {
 // begins with one of the states.
 func (s *PostgresStandby) await(ctx context.Context, states ...string) error {
 	sql := "SELECT coalesce(max(state || ' ' || sync_state), 'not connected') FROM pg_stat_replication WHERE application_name = '" + s.name + "'"
-	return poll(startTimeout, func() error {
+	return poll(func() error {
 		state, err := s.primary.value(ctx, sql)
 		if err != nil {
 			return err

@@ -161,7 +161,7 @@ func (p *process) kill() error {
 	if err := p.endLocked(sigKill); err != nil {
 		return err
 	}
-	return poll(startTimeout, func() error {
+	return poll(func() error {
 		if slices.ContainsFunc(pids, exists) {
 			return fmt.Errorf("processes of %s live on", p.path)
 		}

@@ -209,7 +209,7 @@ func (p *Proxy) listenLocked() error {
 	}
 	var config net.ListenConfig
 	var l net.Listener
-	err := poll(startTimeout, func() (err error) { // while it refused, an outgoing connection may have taken the port
+	err := poll(func() (err error) { // while it refused, an outgoing connection may have taken the port
 		l, err = config.Listen(context.Background(), "tcp", p.addr)
 		return err
 	})

@@ -35,8 +35,8 @@ func (f *Flavor) StartCluster(tb testing.TB, settings ...string) *RedisCluster {
 	}
 	must(tb, cluster.assign(ctx))
 	must(tb, cluster.meet(ctx))
-	must(tb, poll(startTimeout, func() error { return cluster.replicate(ctx) }))
-	must(tb, poll(startTimeout, func() error { return cluster.healthy(ctx) }))
+	must(tb, poll(func() error { return cluster.replicate(ctx) }))
+	must(tb, poll(func() error { return cluster.healthy(ctx) }))
 	return cluster
 }
 

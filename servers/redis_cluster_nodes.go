@@ -23,7 +23,7 @@ func (c *RedisCluster) Primary(tb testing.TB, key string) *RedisServer {
 // primary for key, and returns that.
 func (c *RedisCluster) AwaitFailover(tb testing.TB, key string, old *RedisServer) (primary *RedisServer) {
 	tb.Helper()
-	must(tb, poll(startTimeout, func() (err error) {
+	must(tb, poll(func() (err error) {
 		primary, err = c.owner(tb.Context(), key, old)
 		return err
 	}))
@@ -76,7 +76,7 @@ func (c *RedisCluster) redirect(ctx context.Context, node *RedisServer, key stri
 func (c *RedisCluster) Replica(tb testing.TB, primary *RedisServer) *RedisServer {
 	tb.Helper()
 	var replica *RedisServer
-	must(tb, poll(startTimeout, func() (err error) {
+	must(tb, poll(func() (err error) {
 		replica, err = c.replica(tb.Context(), primary)
 		return err
 	}))

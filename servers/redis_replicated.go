@@ -42,7 +42,7 @@ func replicaOf(addr string, settings []string) []string {
 // AwaitReplicas waits until all replicas follow the primary, as after a link came back.
 func (r *RedisReplicated) AwaitReplicas(tb testing.TB) {
 	tb.Helper()
-	must(tb, poll(startTimeout, func() error {
+	must(tb, poll(func() error {
 		for _, replica := range r.Replicas {
 			if err := replica.follows(tb.Context()); err != nil {
 				return err
@@ -58,7 +58,7 @@ func (r *RedisReplicated) Promote(tb testing.TB, replica *RedisServer) {
 	tb.Helper()
 	_, err := replica.Do(tb.Context(), "REPLICAOF", "NO", "ONE")
 	must(tb, err)
-	must(tb, poll(startTimeout, func() error { return replica.hasRole(tb.Context(), "master") }))
+	must(tb, poll(func() error { return replica.hasRole(tb.Context(), "master") }))
 }
 
 // follows returns nil when the server is a replica in sync with its primary.

@@ -43,13 +43,13 @@ func (f *Flavor) StartSentinel(tb testing.TB, settings ...string) *RedisSentinel
 	}
 	// A sentinel that meets a primary without its replicas asks again only after ten
 	// seconds.
-	must(tb, poll(startTimeout, func() error { return primary.isFollowedBy(ctx, sentinelReplicas) }))
+	must(tb, poll(func() error { return primary.isFollowedBy(ctx, sentinelReplicas) }))
 	for range sentinelCount {
 		s, err := set.startOne(tb, path, version)
 		must(tb, err)
 		set.Sentinels = append(set.Sentinels, s)
 	}
-	must(tb, poll(startTimeout, func() error { return set.complete(ctx) }))
+	must(tb, poll(func() error { return set.complete(ctx) }))
 	return set
 }
 
@@ -136,7 +136,7 @@ func (r *RedisSentinel) AwaitFailover(tb testing.TB, old *RedisServer) *RedisSer
 func (r *RedisSentinel) agreed(tb testing.TB, not *RedisServer) (primary *RedisServer) {
 	tb.Helper()
 	ctx := tb.Context()
-	must(tb, poll(startTimeout, func() error {
+	must(tb, poll(func() error {
 		primary = nil
 		for _, s := range r.Sentinels {
 			if !s.process.responsive() {

@@ -132,10 +132,11 @@ func required() ([]string, error) {
 	return names, nil
 }
 
-// poll calls ready until it returns nil, and gives up with its last error after timeout.
-func poll(timeout time.Duration, ready func() error) error {
+// poll calls ready until it returns nil, and gives up with its last error after
+// startTimeout.
+func poll(ready func() error) error {
 	const shortest, longest = 2 * time.Millisecond, 50 * time.Millisecond
-	deadline := time.Now().Add(timeout)
+	deadline := time.Now().Add(startTimeout)
 	for pause := shortest; ; pause = min(2*pause, longest) {
 		err := ready()
 		if err == nil {
@@ -146,7 +147,7 @@ func poll(timeout time.Duration, ready func() error) error {
 			return fatal.err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("not ready after %v: %w", timeout, err)
+			return fmt.Errorf("not ready after %v: %w", startTimeout, err)
 		}
 		time.Sleep(pause)
 	}

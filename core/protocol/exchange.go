@@ -145,7 +145,8 @@ type Captured struct {
 	Unkeepable bool
 }
 
-// gone reports whether no reply can replace the handler's: the client has it, or gets none.
+// gone reports whether no reply can replace the handler's: the client has it, or gets
+// none.
 func (c *Captured) gone() bool { return c.Sent || c.Panicked || c.Cut }
 
 // Reply is the reply to send.

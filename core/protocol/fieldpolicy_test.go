@@ -149,7 +149,8 @@ func TestFilterDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// holding is a wire that sends its header with the first byte, or at its end, as Gin's does.
+// holding is a wire that sends its header with the first byte, or at its end, as Gin's
+// does.
 type holding struct{ header, sent map[string][]string }
 
 func (w *holding) WriteHeader(int) {}

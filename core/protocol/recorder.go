@@ -123,6 +123,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 		return 0, errTaken
 	case open:
 		r.commit(200)
+	case held, live:
 	}
 	if len(p) > 0 && !syntax.AllowsBody(r.status) {
 		return 0, errNoBody

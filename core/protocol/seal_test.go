@@ -215,8 +215,15 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 		key int
 		ok  bool
 	}{
-		{"", 32, false}, {strings.Repeat("x", 33), 32, false}, {"caf\u00e9", 32, false}, {"1", 31, false}, {"1", 4097, false},
-		{"1", 32, true}, {"1", 4096, true}, {strings.Repeat("~", 32), 32, true}, {" ", 32, true},
+		{"", 32, false},
+		{strings.Repeat("x", 33), 32, false},
+		{"café", 32, false},
+		{"1", 31, false},
+		{"1", 4097, false},
+		{"1", 32, true},
+		{"1", 4096, true},
+		{strings.Repeat("~", 32), 32, true},
+		{" ", 32, true},
 	} {
 		s, err := NewSecret(c.id, make([]byte, c.key))
 		if c.ok && (err != nil || s.String() != fmt.Sprintf("secret %q", c.id) || s.ID() != c.id) || !c.ok && !errors.Is(err, store.ErrInvalid) {

@@ -29,9 +29,9 @@ const (
 // A bank goes away and leaves three payments unknown. Nothing tells the operator before
 // the shop restarts, and still an alert fires. The operator finds the payments by the
 // keys that customers quote, asks the bank, resolves two in the console and one with the
-// program, and then one of a service that has the proxy before it. The customers get their
-// answers, each payment is booked once, and the audit trail says who decided, and why. All
-// of that is in testdata/hour.txt.
+// program, and then one of a service that has the proxy before it. The customers get
+// their answers, each payment is booked once, and the audit trail says who decided, and
+// why. All of that is in testdata/hour.txt.
 func TestAnHourOfAnOperator(t *testing.T) {
 	h := &hour{T: t, redis: servers.Redis.Start(t).URL(), audit: filepath.Join(t.TempDir(), "audit.log"), reprise: program(t)}
 	prometheus := promtest.Start(t)

@@ -22,8 +22,9 @@ var pgBody = strings.Repeat("x", 256)
 
 // TestPostgresLogAndRowOfANewKey (P7): how many bytes of the server's log a new key
 // writes, and how many its row has, indexes included. Nine of ten completions stay on
-// their page and out of the indexes. A replay writes no log. Whole pages, which the server
-// adds to the log after a checkpoint, do not count: their number depends on when it is.
+// their page and out of the indexes. A replay writes no log. Whole pages, which the
+// server adds to the log after a checkpoint, do not count: their number depends on when
+// it is.
 func TestPostgresLogAndRowOfANewKey(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t, "wal_level=minimal", "max_wal_senders=0", "autovacuum=off", "checkpoint_timeout=1d", "full_page_writes=off")

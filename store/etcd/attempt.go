@@ -40,8 +40,8 @@ func (s *Store) renew(ctx context.Context, r *store.RenewRequest) (status store.
 		rec := now.record
 		switch {
 		case now.corrupt != nil, !now.exists, rec.owner != r.Owner, rec.state == unknown:
-			status = store.RenewLost // an unreadable record belongs to no attempt of this release
-			return true, nil
+			status = store.RenewLost
+			return true, nil //nolint:nilerr // an unreadable record belongs to no attempt of this release
 		case rec.state == completed:
 			status = store.RenewCompleted
 			return true, nil

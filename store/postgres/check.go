@@ -29,8 +29,8 @@ const settings = `SELECT name, setting FROM pg_settings WHERE name IN ('server_v
 	UNION ALL SELECT 'process', pg_backend_pid()::text`
 
 // judge returns the findings about the settings of a connection of the pool, and whether
-// the server is a standby. It adds those of pgx, and whether a pooler is in between, which
-// invents process IDs.
+// the server is a standby. It adds those of pgx, and whether a pooler is in between,
+// which invents process IDs.
 func (t *table) judge(_ *sqlstore.Table, on sqlstore.Conn, is map[string]string) (list sqlstore.Findings, replica bool) {
 	conn := connectionOf(on).conn
 	if is["process"] != strconv.FormatUint(uint64(conn.PgConn().PID()), 10) {

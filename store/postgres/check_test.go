@@ -49,7 +49,7 @@ func TestCheckFindsEachSetting(t *testing.T) {
 		"both":                                   {"pooler=on statement_cache=on", "statement-cache"},
 	} {
 		is := map[string]string{"server_version_num": "150000", "default_transaction_isolation": "read committed", "statement_timeout": "0"}
-		for _, setting := range strings.Fields(test.settings) {
+		for setting := range strings.FieldsSeq(test.settings) {
 			name, value, _ := strings.Cut(setting, "=")
 			is[name] = value
 		}

@@ -42,8 +42,9 @@ type Config struct {
 	TxTimeout time.Duration
 
 	// Accept lists codes of unsafe findings that are warnings: Open logs them instead of
-	// refusing the server, and Check grades them so: "fsync" and "full-page-writes" for a server that has a durable
-	// log below PostgreSQL's, such as Neon. An unknown code is ErrInvalid.
+	// refusing the server, and Check grades them so: "fsync" and "full-page-writes" for a
+	// server that has a durable log below PostgreSQL's, such as Neon. An unknown code is
+	// ErrInvalid.
 	Accept []string
 
 	// PurgeEvery is how often the store deletes expired records while an engine uses it, 1 s

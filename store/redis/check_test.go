@@ -16,8 +16,8 @@ const sound = "redis_version:7.2.4\nredis_mode:standalone\nrole:master\nconnecte
 	"aof_enabled:1\naof_last_write_status:ok\nrdb_last_bgsave_status:ok\ntcp_port:6379\n"
 
 // soundServer returns an answer function of a fake that says info after sound, and does
-// the work of scripts and channels. Lines of info may also be settings, and "refuses:" with
-// a command. An answer of override that is not empty comes first.
+// the work of scripts and channels. Lines of info may also be settings, and "refuses:"
+// with a command. An answer of override that is not empty comes first.
 func soundServer(info string, override func(command []string) string) func(conn, call int, command []string) string {
 	held, completed := false, false
 	settings := serverInfo{"appendfsync": "always", "maxmemory-policy": "noeviction"}

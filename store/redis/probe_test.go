@@ -42,7 +42,8 @@ func TestOpenTriesEveryOperation(t *testing.T) {
 	}
 	for _, c := range trials {
 		f := newFake(t, soundServer("", func(command []string) string {
-			if strings.ToLower(command[0]) == c.command || len(command) > 1 && command[1] == c.command {
+			name := strings.ToLower(command[0])
+			if name == c.command || len(command) > 1 && command[1] == c.command {
 				return c.answer
 			}
 			return ""

@@ -96,7 +96,8 @@ func (s *Store) newNode(server *redis.Client) *node {
 }
 
 // begin counts a call as on its way to the server, until its end is counted. It reports
-// whether few calls are on their way. For a small pool, few means half of its connections.
+// whether few calls are on their way. For a small pool, few means half of its
+// connections.
 //
 // After it has reported false, it does so for the next [staysBusy] calls as well.
 // Otherwise, some calls would always miss the batches of the others.

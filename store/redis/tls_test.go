@@ -3,8 +3,7 @@ package repriseredis
 import (
 	"crypto/tls"
 	"errors"
-	"io"
-	"log"
+	"log/slog"
 	"net/http/httptest"
 	"sync"
 	"testing"
@@ -19,7 +18,7 @@ import (
 func TestAFailedHandshakeDidNotExecute(t *testing.T) {
 	t.Parallel()
 	stranger := httptest.NewUnstartedServer(nil)
-	stranger.Config.ErrorLog = log.New(io.Discard, "", 0)
+	stranger.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	stranger.StartTLS() // with a certificate that no authority of the client signed
 	t.Cleanup(stranger.Close)
 	for name, addr := range map[string]string{

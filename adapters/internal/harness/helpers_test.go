@@ -22,8 +22,8 @@ func (v *verdict) Helper()               {}
 func (v *verdict) Errorf(string, ...any) { v.failures++ }
 func (v *verdict) Fatalf(string, ...any) { v.failures++; panic(v) }
 
-// Each check rejects applications whose responses are marked as replays, differ, or are of
-// another form, as each path says.
+// Each check rejects applications whose responses are marked as replays, differ, or are
+// of another form, as each path says.
 func TestChecksRejectWrongApplications(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}

@@ -59,7 +59,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 		}
 		err := encoder.Encode(m.name)
 		b.WriteByte(':')
-		if err = errors.Join(err, encoder.Encode(m.value)); err != nil {
+		if err := errors.Join(err, encoder.Encode(m.value)); err != nil {
 			return nil, err
 		}
 	}
@@ -276,11 +276,11 @@ func (p *Policy) schemas() object {
 // schemaName returns the name of a code's schema: IdempotencyProblemKeyMissing for
 // key-missing.
 func schemaName(code protocol.Code) string {
-	name := "IdempotencyProblem"
-	for word := range strings.SplitSeq(string(code), "-") {
-		name += strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]
+	words := strings.Split(string(code), "-")
+	for i, word := range words {
+		words[i] = strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]
 	}
-	return name
+	return "IdempotencyProblem" + strings.Join(words, "")
 }
 
 func reference(kind, name string) object {

@@ -109,6 +109,9 @@ func (r Results) table() string {
 		}
 		for _, kinds := range [][]string{{"no-key"}, {fresh, replay}} {
 			what, rates := f.what, [2]string{"–", "–"}
+			if kinds[0] == "no-key" {
+				what = f.what + ", no key"
+			}
 			var p50, cpu, used, targets []string
 			for i, kind := range kinds {
 				t, ok := asked[kind]
@@ -117,9 +120,6 @@ func (r Results) table() string {
 				}
 				c := r.cells(f, kind, t)
 				p50, rates[i], cpu, used = append(p50, c.p50), cmp.Or(c.rates, "–"), append(cpu, c.cpu), append(used, c.used)
-				if kind == "no-key" {
-					what += ", no key"
-				}
 				if c.target != "" {
 					targets = append(targets, kindNames[kind]+", "+c.target)
 				}

@@ -71,9 +71,7 @@ func (r Results) runs() string {
 		if s.Rounds > 0 && s.Seconds > 0 {
 			rounds = fmt.Sprintf("%d of %g s", s.Rounds, s.Seconds)
 		}
-		for _, out := range s.LeftOut {
-			rounds += "<br>without " + out
-		}
+		rounds = strings.Join(append([]string{rounds}, s.LeftOut...), "<br>without ")
 		fmt.Fprintf(&b, "| `%s` | %s, %s | %d × %s | %.1f, %.1f | %s |\n", name, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU, s.Machine.Load, s.Machine.After, rounds)
 	}
 	return b.String()

@@ -140,8 +140,10 @@ func TestACallIsWithdrawnUntilItIsBegun(t *testing.T) {
 func TestWhatWasNotBegunWasNotSent(t *testing.T) {
 	t.Parallel()
 	q := New(Config[string]{Begins: true, Send: func(_ context.Context, batch []Sent[string]) {
-		if *batch[0].Value() == "begun" && !(batch[0].Begin() && batch[0].Begin()) {
-			t.Error("a call whose caller waits is not begun")
+		for range 2 { // as where a command is sent again
+			if *batch[0].Value() == "begun" && !batch[0].Begin() {
+				t.Error("a call whose caller waits is not begun")
+			}
 		}
 	}})
 	for value, want := range map[string]bool{"begun": true, "not": false} {

@@ -83,7 +83,8 @@ func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest, fir
 	case err != nil || !writes:
 		return result, err
 	case found.Found:
-		return result, t.put(ctx, on, r, found, &result)
+		err := t.put(ctx, on, r, found, &result)
+		return result, err
 	}
 	result, done, err := t.insert(ctx, on, r, t.statements.insert)
 	if !done && err == nil {

@@ -49,7 +49,8 @@ func (d *Dialect) Migrations(o Options) ([]Migration, error) {
 	return d.MigrationsOf(o.Table), nil
 }
 
-// MigrationsOf returns every step of the schema of a table, in order. Each records itself.
+// MigrationsOf returns every step of the schema of a table, in order. Each records
+// itself.
 func (d *Dialect) MigrationsOf(table string) []Migration {
 	list := make([]Migration, len(d.Steps))
 	for i, step := range d.Steps {

@@ -28,7 +28,7 @@ func run[T any](ctx context.Context, c *conn, f func(context.Context) (T, error)
 	}
 	defer c.end(&err)
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(c.running, cancel)
+	stop := context.AfterFunc(c.running, cancel) //nolint:contextcheck // Interrupt ends it, and the caller ends ctx
 	release := func() {
 		stop()
 		cancel()
