@@ -105,11 +105,11 @@ const (
 	longest = 30 * time.Second
 )
 
-// atPace starts a round about every so often until ctx ends, or none if every is negative.
-// The first round starts at a random time within that, so that processes that start
-// together do not purge together. A round calls purge until it changes fewer records
-// than its limit; it pauses between two calls for as long as the first of them took.
-// failed gets the errors of rounds.
+// atPace starts a round about every so often until ctx ends, or none if every is
+// negative. The first round starts at a random time within that, so that processes that
+// start together do not purge together. A round calls purge until it changes fewer
+// records than its limit; it pauses between two calls for as long as the first of them
+// took. failed gets the errors of rounds.
 func atPace(ctx context.Context, every time.Duration, purge func(ctx context.Context, limit int) (int, error), failed func(error)) {
 	if every < 0 {
 		return
