@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -75,17 +76,21 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R35n", Rule: "A client that leaves while a body over the limit is sent: its retry gets the summary and does not run.", Source: "profile"},
+		conformance.Case{ID: "R35n", Rule: "A client that leaves while a body over the limit is sent, of a declared length or not: its retry gets the summary and does not run.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
-			part := string(PatternBody(2000))
-			c := e.post(Program{Status: 201, Headers: []Pair{{"Location", "/orders/1"}}, Chunks: []Chunk{{Body: part}, {100, part}, {100, part}, {100, part}}})
-			w := srv.dial()
-			w.write(c.bytes())
-			w.await("HTTP/1.1 201 Created\r\n")
-			w.close()
-			srv.wantSummary(srv.sendUntilDone(c), 201)
-			srv.ran(1)
+			part := strings.Repeat("x", 4000)
+			for i, declared := range [][]Pair{nil, {{"Content-Length", "20000"}}} {
+				c := e.post(Program{
+					Status: 201, Headers: append(declared, Pair{"Location", "/orders/1"}), Chunks: slices.Repeat([]Chunk{{100, part}}, 5),
+				}).freshKey()
+				w := srv.dial()
+				w.write(c.bytes())
+				w.await("HTTP/1.1 201 Created\r\n")
+				w.close()
+				srv.wantSummary(srv.sendUntilDone(c), 201)
+				srv.ran(i + 1)
+			}
 		},
 	},
 }

@@ -5,6 +5,7 @@ package nativeapp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -110,7 +111,7 @@ func (c *call) Stream(produce func(testapp.Output) adaptertest.Behaviour) {
 			_ = w.Close() // which never fails
 		}
 	}()
-	_ = c.native.SendStream(body{r}) // which never fails
+	_ = c.native.SendStream(body{r}, cmp.Or(c.ctx.Response.Header.ContentLength(), -1)) // as declared, and never fails
 }
 
 func (c *call) Fail(status int) error { return c.fail(status) }
