@@ -393,14 +393,3 @@ func (x *Exchange) reply(c *Captured, end reprise.CompleteResult) Reply {
 func (x *Exchange) instead(code Code) Reply {
 	return Reply{Replace: true, Response: x.guard.problem(x.Context(), x.request, code)}
 }
-
-// blobNotWritten is instead for effects that were rolled back because the body could not
-// be kept. If it may be kept later, the client waits as long as for a store.
-func (x *Exchange) blobNotWritten() Reply {
-	if x.unkept == nil || errors.Is(x.unkept, spool.ErrLimit) {
-		return x.instead(CodeResponseTooLarge)
-	}
-	p := x.guard.problems.of(CodeNotApplied)
-	p.RetryAfter = retryStore
-	return Reply{Replace: true, Response: x.guard.write(x.Context(), x.request, p)}
-}

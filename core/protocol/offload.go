@@ -117,6 +117,17 @@ func (x *Exchange) blobFailed(err error) {
 	x.guard.reportBlob(x.Context(), x.attempt.ID(), fmt.Errorf("the body of a response is not kept: %w", err))
 }
 
+// blobNotWritten is instead for effects that were rolled back because the body could not
+// be kept. If it may be kept later, the client waits as long as for a store.
+func (x *Exchange) blobNotWritten() Reply {
+	if x.unkept == nil || errors.Is(x.unkept, spool.ErrLimit) {
+		return x.instead(CodeResponseTooLarge)
+	}
+	p := x.guard.problems.of(CodeNotApplied)
+	p.RetryAfter = retryStore
+	return Reply{Replace: true, Response: x.guard.write(x.Context(), x.request, p)}
+}
+
 // putBlob writes a spool to the blob store.
 func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool.Spool) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // the completion reports a lost lease
