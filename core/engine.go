@@ -80,48 +80,6 @@ func (e *Engine) Transacts() error {
 	return e.store.transactor.Transacts()
 }
 
-// Begin claims op and returns how to go on. It takes one round trip to the store, or none
-// when this process knows the outcome: simultaneous duplicates share one claim.
-//
-// The claim is bounded by Config.ClaimTimeout and not by ctx: a client disconnect does
-// not cancel it. With op.Wait, Begin waits for another attempt to end until ctx ends or
-// op.Wait has passed, and then returns InProgress. Inside of a run of op itself, with a
-// context of that run, it returns InProgress at once, or Mismatch for another
-// fingerprint. The context of the attempt carries the values of ctx, and neither its
-// deadline nor its cancellation.
-//
-// An error means that the outcome is unknown and the operation must not run. The outcome
-// is then KeyMissing for an operation without a key and Failed for one with another field
-// out of its range, both with [store.ErrInvalid], Corrupt for a record that cannot be
-// read, and otherwise Unavailable: the failure of the store, or [store.ErrClosed] after
-// Close. A claim that may have been written anyway is released in the background.
-func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
-	orDefault(&op.Retention, e.cfg.Retention)
-	outcome, err := Failed, op.validate()
-	switch {
-	case err != nil:
-	case op.Transactional && e.Transacts() != nil:
-		err = fmt.Errorf("Operation.Transactional: %w", e.Transacts())
-	case op.Key == "":
-		outcome, err = KeyMissing, fmt.Errorf("%w: Operation.Key is empty", store.ErrInvalid)
-	}
-	if err != nil {
-		e.Refuse(ctx, op.Label, outcome, err)
-		return Result{Outcome: outcome}, err
-	}
-	if !e.work.begin() {
-		e.Refuse(ctx, op.Label, Unavailable, store.ErrClosed)
-		return Result{Outcome: Unavailable}, store.ErrClosed
-	}
-	defer func() { // also when the store ends the goroutine
-		if res.Attempt == nil {
-			e.work.done()
-		}
-	}()
-	e.maintain()
-	return e.begin(ctx, &op)
-}
-
 // maintain starts the maintenance of the store.
 func (e *Engine) maintain() { e.maintenance.start(e.base, &e.observing.log, e.store.maintain) }
 
