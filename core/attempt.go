@@ -2,9 +2,12 @@ package reprise
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/reprise-go/reprise/core/internal/digest"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -141,4 +144,168 @@ func (a *Attempt) report(e Event) {
 	e.Attempt, e.Fence = a.number, a.fence
 	a.describe(&e)
 	o.queue(a.after, e)
+}
+
+// The causes with which the context of a handler is cancelled before its attempt ends.
+var (
+	// ErrLeaseLost says that the lease of the attempt is lost: see [store.ErrLeaseLost].
+	ErrLeaseLost = store.ErrLeaseLost
+
+	// ErrRunTooLong says that the attempt ran longer than Config.MaxRun.
+	ErrRunTooLong = errors.New("reprise: attempt ran longer than MaxRun")
+)
+
+// runContext is the context of a handler. It has the values of the request and neither
+// its deadline nor its cancellation, and is cancelled when the attempt loses its lease or
+// has ended. Most handlers return without a call of Done, so the cancellable context is
+// made on first use.
+type runContext struct {
+	attempt *Attempt
+
+	mu    sync.Mutex
+	cause error           // of the first cancellation
+	inner context.Context // nil until Done is called
+	stop  context.CancelCauseFunc
+}
+
+// cancellable returns the cancellable context, and makes it on first use.
+func (c *runContext) cancellable() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inner == nil {
+		c.inner, c.stop = context.WithCancelCause(context.WithoutCancel(c.attempt.values))
+		if c.cause != nil {
+			c.stop(c.cause)
+		}
+	}
+	return c.inner
+}
+
+func (c *runContext) cancel(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause != nil {
+		return
+	}
+	c.cause = cause
+	if c.stop != nil {
+		c.stop(cause)
+	}
+}
+
+// made returns the cancellable context if it was made or is cancelled, and nil otherwise.
+func (c *runContext) made() context.Context {
+	c.mu.Lock()
+	needed := c.inner != nil || c.cause != nil
+	c.mu.Unlock()
+	if !needed {
+		return nil
+	}
+	return c.cancellable()
+}
+
+// Deadline implements [context.Context]: an attempt has none.
+func (c *runContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done implements [context.Context].
+func (c *runContext) Done() <-chan struct{} { return c.cancellable().Done() }
+
+// Err implements [context.Context].
+func (c *runContext) Err() error {
+	if inner := c.made(); inner != nil {
+		return inner.Err()
+	}
+	return nil
+}
+
+// Value implements [context.Context].
+func (c *runContext) Value(key any) any {
+	if key == (attemptKey{}) {
+		return c.attempt
+	}
+	if inner := c.made(); inner != nil {
+		return inner.Value(key)
+	}
+	value := c.attempt.values.Value(key)
+	if _, ok := value.(context.Context); ok { // package context asks which parent cancels this one
+		return c.cancellable().Value(key)
+	}
+	return value
+}
+
+type attemptKey struct{}
+
+// ErrNoAttempt says that a context is not that of a run: see [AttemptView.Key].
+var ErrNoAttempt = errors.New("reprise: no attempt in this context: the request has no key, or nothing of this module runs its handler, or the context is not the handler's")
+
+// AttemptView is a handler's view of its attempt. It stays valid after the attempt. The
+// zero value is a view of none: each method documents its result for that. It is safe for
+// concurrent use.
+type AttemptView struct{ a *Attempt }
+
+// AttemptFrom returns the attempt of the handler with this context, and false, with a
+// view of none, outside of an attempt: such a handler runs once for each request. ctx may
+// be the context of the handler's framework, see [store.ContextKey].
+func AttemptFrom(ctx context.Context) (AttemptView, bool) {
+	a, ok := ctx.Value(attemptKey{}).(*Attempt)
+	if !ok {
+		if run, found := store.RunContext(ctx); found {
+			a, ok = run.Value(attemptKey{}).(*Attempt)
+		}
+	}
+	return AttemptView{a}, ok
+}
+
+// Number returns 1 for the first attempt and one more for every takeover. If it is more
+// than 1, an earlier attempt may have applied its effects. 1 does not prove that none
+// has: a takeover that was released, because its handler failed or because the reply to
+// its claim was lost, leaves no record of the attempt before it. Give downstream calls
+// that must not be repeated a [AttemptView.Key]. It is 0 for an unprotected attempt, and
+// for none.
+func (v AttemptView) Number() int {
+	if v.a == nil {
+		return 0
+	}
+	return v.a.number
+}
+
+// Fence returns a number that grows with every attempt on the operation while the store
+// keeps its record. A resource that remembers the highest it saw can refuse a stale
+// attempt. It is 0 for an unprotected attempt, and for none.
+//
+// On Redis and PostgreSQL it comes from the clock of the server. Where that is set back
+// after the record was released or purged, the next fence of the key can be lower, and
+// such a resource refuses the attempt until the clock has caught up.
+func (v AttemptView) Fence() uint64 {
+	if v.a == nil {
+		return 0
+	}
+	return v.a.fence
+}
+
+// ID returns the operation's ID, for logs. It is the zero ID for no attempt.
+func (v AttemptView) ID() store.ID {
+	if v.a == nil {
+		return store.ID{}
+	}
+	return v.a.id
+}
+
+// Key returns the idempotency key for one downstream call of this operation, the same in
+// every attempt, an unprotected one included. Give each call its own name. It is a UUID
+// (version 8) derived from the operation and its request, and does not reveal the
+// client's key. Layout, version 1: the first 16 bytes of
+//
+//	SHA-256("reprise/downstream/1\0" ‖ ID ‖ fingerprint ‖ u64(len name) ‖ name)
+//
+// with the UUID's version and variant bits set.
+//
+// Without an attempt no two requests are known to be the same, so that there is no key to
+// derive: the error is [ErrNoAttempt]. Where the key is optional, such a handler makes a
+// new key for each request.
+func (v AttemptView) Key(name string) (string, error) {
+	if v.a == nil {
+		return "", ErrNoAttempt
+	}
+	return digest.DownstreamKey(v.a.id, v.a.fingerprint, name), nil
 }
