@@ -113,5 +113,3 @@ func (e Event) Name() string {
 		return e.Outcome.String()
 	}
 }
-
-func (e Event) isTakeover() bool { return e.Outcome == Claimed && e.Attempt > 1 }

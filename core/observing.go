@@ -4,162 +4,38 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// operatorLogPause is how long one message of an [operatorLog] is not repeated.
-const operatorLogPause = 10 * time.Second
-
-// operatorLog logs the events of [Config].Log.
-type operatorLog struct {
-	log *slog.Logger // nil: slog.Default at the time of the event
-
-	mu   sync.Mutex
-	next map[string]*logPause
+// Observer is notified of every transition that an [Engine] makes or sees, from many
+// goroutines at once. A panic in it is swallowed: observers cannot break a request.
+//
+// An event of a request is observed by the goroutine of the request, which waits for it:
+// be quick. The context has the values of the request, such as its trace; do not keep it.
+// Events that no request waits for (renewals, losses, and the work in the background)
+// come from a separate goroutine, one after the other. Their context has the values that
+// [Config].Detach copied. When an observer blocks, up to 4,096 of them wait and the
+// others are dropped, without further delays; see [Stats].
+type Observer interface {
+	Observe(ctx context.Context, e Event)
 }
 
-// logPause is the state of one message.
-type logPause struct {
-	until   instant
-	skipped int
-}
+// ObserverFunc makes an [Observer] of a function.
+type ObserverFunc func(ctx context.Context, e Event)
 
-func (l *operatorLog) logger() *slog.Logger {
-	if l.log == nil {
-		return slog.Default()
-	}
-	return l.log
-}
+// Observe calls f.
+func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
 
-// report logs an event that an operator must know, unless its message was logged a moment
-// ago; see [EventKind].Always. A panic of the logger's handler is swallowed, as that of
-// an observer is.
-func (l *operatorLog) report(ctx context.Context, e *Event) {
-	defer func() { _ = recover() }()
-	level, message := notice(e)
-	log := l.logger()
-	if message == "" || !log.Enabled(ctx, level) {
-		return
-	}
-	skipped := 0
-	if e.Kind == nil || !e.Kind.Always {
-		var due bool
-		if skipped, due = l.due(message); !due {
-			return
-		}
-	}
-	attrs := make([]slog.Attr, 0, 8)
-	if e.Label != "" {
-		attrs = append(attrs, slog.String("label", e.Label))
-	}
-	if e.ID != (store.ID{}) {
-		attrs = append(attrs, slog.String("id", e.ID.Short()))
-	}
-	if e.State != 0 {
-		attrs = append(attrs, slog.String("state", e.State.String()), slog.Bool("forgotten", e.Forgotten), slog.String("operator", e.Operator))
-	}
-	if e.Reason != "" {
-		attrs = append(attrs, slog.String("reason", e.Reason))
-	}
-	if e.Err != nil {
-		attrs = append(attrs, slog.String("error", e.Err.Error()))
-	}
-	if skipped > 0 {
-		attrs = append(attrs, slog.Int("skipped", skipped))
-	}
-	log.LogAttrs(ctx, level, message, attrs...)
-}
-
-// notice is the table of important events. The message is empty for successes, for
-// mistakes of clients, and for events that another event of the same request covers.
-func notice(e *Event) (slog.Level, string) {
-	switch {
-	case e.Kind == EventStoreError:
-		return e.Kind.Level, storeNotice(e.Err)
-	case e.Kind != nil:
-		return e.Kind.Level, e.Kind.Message
-	}
-	switch e.End {
-	case EndSuperseded, EndContested:
-		return slog.LevelWarn, "reprise: two attempts of one operation ran; the later one's result counts"
-	case EndUnrecorded:
-		return slog.LevelError, "reprise: a result was sent that is not recorded"
-	case EndNotApplied:
-		if e.Reason != "" {
-			return slog.LevelError, "reprise: the outcome of an operation is unknown, and no record says so: a retry runs it again"
-		}
-	case EndUndecided:
-		return slog.LevelError, "reprise: whether a transaction was committed is unknown"
-	case EndDropped:
-		return slog.LevelError, "reprise: the end of an attempt was given up; its claim lapses"
-	case EndUnknown:
-		return slog.LevelWarn, "reprise: the outcome of an operation is unknown; resolve its record"
-	default: // its outcome decides
-	}
-	switch {
-	case e.isTakeover():
-		return slog.LevelWarn, "reprise: an attempt took over a lapsed record; the attempt before it may have had effects"
-	case e.Outcome == Lapsed:
-		return slog.LevelWarn, "reprise: a request was refused because the outcome of its last attempt is unknown; resolve its record"
-	case e.Outcome == Unprotected && e.Counted:
-		return slog.LevelWarn, "reprise: the store is unavailable, and operations run without a claim"
-	case e.Outcome == Unprotected:
-		return slog.LevelWarn, "reprise: a call that cannot be protected came with a key"
-	case e.Outcome == ScopeMissing && errors.Is(e.Err, store.ErrInvalid):
-		return slog.LevelWarn, "reprise: a request was refused because its scope is empty or invalid"
-	case e.Outcome == ScopeMissing:
-		return slog.LevelWarn, "reprise: a request was refused because its scope function failed"
-	case e.Outcome == Failed:
-		return slog.LevelError, "reprise: a request was refused because of a mistake in its policy"
-	case e.Outcome == Unavailable && !errors.Is(e.Err, store.ErrClosed) && storeNotice(e.Err) == "": // reported as an EventStoreError before
-		return slog.LevelError, "reprise: a request was refused because the store, or the scope function, gave no definite result"
-	default:
-		return 0, ""
-	}
-}
-
-// storeNotice describes the problem of a store. An unreachable one may be back at the
-// next try; the request or attempt that fails is reported.
-func storeNotice(err error) string {
-	switch {
-	case errors.Is(err, store.ErrMisconfigured):
-		return "reprise: the store is misconfigured"
-	case errors.Is(err, store.ErrCorrupt):
-		return "reprise: a record cannot be read"
-	case errors.Is(err, store.ErrFull):
-		return "reprise: the store is full"
-	case errors.Is(err, errUncounted):
-		return "reprise: the stuck records could not be counted"
-	default:
-		return ""
-	}
-}
-
-// due reports whether to log a message now, and how often it was skipped since the last
-// time.
-func (l *operatorLog) due(message string) (skipped int, due bool) {
-	at := now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.next == nil {
-		l.next = make(map[string]*logPause)
-	}
-	p := l.next[message]
-	switch {
-	case p == nil:
-		l.next[message] = &logPause{until: at.add(operatorLogPause)}
-		return 0, true
-	case !at.reached(p.until):
-		p.skipped++
-		return 0, false
-	}
-	skipped = p.skipped
-	*p = logPause{until: at.add(operatorLogPause)}
-	return skipped, true
+// Observers joins several observers into one, called in order. A nil one is skipped, and
+// one that panics, or ends its goroutine, does not keep the others from being called.
+// Without any it is silent.
+func Observers(list ...Observer) Observer {
+	return ObserverFunc(func(ctx context.Context, e Event) { notifyAll(ctx, list, e) })
 }
 
 func notifyAll(ctx context.Context, list []Observer, e Event) {
@@ -277,28 +153,184 @@ func (o *observing) wait(ctx context.Context) {
 // errUncounted marks the error of a count.
 var errUncounted = errors.New("count of stuck records")
 
-// Observer is notified of every transition that an [Engine] makes or sees, from many
-// goroutines at once. A panic in it is swallowed: observers cannot break a request.
-//
-// An event of a request is observed by the goroutine of the request, which waits for it:
-// be quick. The context has the values of the request, such as its trace; do not keep it.
-// Events that no request waits for (renewals, losses, and the work in the background)
-// come from a separate goroutine, one after the other. Their context has the values that
-// [Config].Detach copied. When an observer blocks, up to 4,096 of them wait and the
-// others are dropped, without further delays; see [Stats].
-type Observer interface {
-	Observe(ctx context.Context, e Event)
+func (e Event) isTakeover() bool { return e.Outcome == Claimed && e.Attempt > 1 }
+
+// notice is the table of important events. The message is empty for successes, for
+// mistakes of clients, and for events that another event of the same request covers.
+func notice(e *Event) (slog.Level, string) {
+	switch {
+	case e.Kind == EventStoreError:
+		return e.Kind.Level, storeNotice(e.Err)
+	case e.Kind != nil:
+		return e.Kind.Level, e.Kind.Message
+	}
+	switch e.End {
+	case EndSuperseded, EndContested:
+		return slog.LevelWarn, "reprise: two attempts of one operation ran; the later one's result counts"
+	case EndUnrecorded:
+		return slog.LevelError, "reprise: a result was sent that is not recorded"
+	case EndNotApplied:
+		if e.Reason != "" {
+			return slog.LevelError, "reprise: the outcome of an operation is unknown, and no record says so: a retry runs it again"
+		}
+	case EndUndecided:
+		return slog.LevelError, "reprise: whether a transaction was committed is unknown"
+	case EndDropped:
+		return slog.LevelError, "reprise: the end of an attempt was given up; its claim lapses"
+	case EndUnknown:
+		return slog.LevelWarn, "reprise: the outcome of an operation is unknown; resolve its record"
+	default: // its outcome decides
+	}
+	switch {
+	case e.isTakeover():
+		return slog.LevelWarn, "reprise: an attempt took over a lapsed record; the attempt before it may have had effects"
+	case e.Outcome == Lapsed:
+		return slog.LevelWarn, "reprise: a request was refused because the outcome of its last attempt is unknown; resolve its record"
+	case e.Outcome == Unprotected && e.Counted:
+		return slog.LevelWarn, "reprise: the store is unavailable, and operations run without a claim"
+	case e.Outcome == Unprotected:
+		return slog.LevelWarn, "reprise: a call that cannot be protected came with a key"
+	case e.Outcome == ScopeMissing && errors.Is(e.Err, store.ErrInvalid):
+		return slog.LevelWarn, "reprise: a request was refused because its scope is empty or invalid"
+	case e.Outcome == ScopeMissing:
+		return slog.LevelWarn, "reprise: a request was refused because its scope function failed"
+	case e.Outcome == Failed:
+		return slog.LevelError, "reprise: a request was refused because of a mistake in its policy"
+	case e.Outcome == Unavailable && !errors.Is(e.Err, store.ErrClosed) && storeNotice(e.Err) == "": // reported as an EventStoreError before
+		return slog.LevelError, "reprise: a request was refused because the store, or the scope function, gave no definite result"
+	default:
+		return 0, ""
+	}
 }
 
-// ObserverFunc makes an [Observer] of a function.
-type ObserverFunc func(ctx context.Context, e Event)
+// storeNotice describes the problem of a store. An unreachable one may be back at the
+// next try; the request or attempt that fails is reported.
+func storeNotice(err error) string {
+	switch {
+	case errors.Is(err, store.ErrMisconfigured):
+		return "reprise: the store is misconfigured"
+	case errors.Is(err, store.ErrCorrupt):
+		return "reprise: a record cannot be read"
+	case errors.Is(err, store.ErrFull):
+		return "reprise: the store is full"
+	case errors.Is(err, errUncounted):
+		return "reprise: the stuck records could not be counted"
+	default:
+		return ""
+	}
+}
 
-// Observe calls f.
-func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
+const (
+	// mostLabels is how many labels are counted apart.
+	mostLabels = 1000
 
-// Observers joins several observers into one, called in order. A nil one is skipped, and
-// one that panics, or ends its goroutine, does not keep the others from being called.
-// Without any it is silent.
-func Observers(list ...Observer) Observer {
-	return ObserverFunc(func(ctx context.Context, e Event) { notifyAll(ctx, list, e) })
+	// otherLabels is the label under which the others are counted.
+	otherLabels = "(others)"
+)
+
+// tally counts the outcomes and ends of one label.
+type tally struct {
+	outcomes [len(outcomeNames)]atomic.Uint64
+	ends     [len(endNames)]atomic.Uint64
+}
+
+func (t *tally) outcome(o Outcome) { t.outcomes[o].Add(1) }
+
+func (t *tally) end(e AttemptEnd) { t.ends[e].Add(1) }
+
+// tallies are those of an engine. Labels are few and stay, so finding the tally of a
+// label that was seen before takes no lock: the map is never written, but replaced.
+type tallies struct {
+	known atomic.Pointer[map[string]*tally]
+	mu    sync.Mutex // of those who replace it
+}
+
+// of returns the tally of a label, which is valid.
+func (ts *tallies) of(label string) *tally {
+	if known := ts.known.Load(); known != nil {
+		if t := (*known)[label]; t != nil {
+			return t
+		}
+	}
+	return ts.add(label)
+}
+
+func (ts *tallies) add(label string) *tally {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	var known map[string]*tally
+	if old := ts.known.Load(); old != nil {
+		known = *old
+	}
+	if len(known) >= mostLabels && known[label] == nil {
+		label = otherLabels
+	}
+	if t := known[label]; t != nil {
+		return t
+	}
+	more := make(map[string]*tally, len(known)+1)
+	maps.Copy(more, known)
+	t := new(tally)
+	more[strings.Clone(label)] = t
+	ts.known.Store(&more)
+	return t
+}
+
+// Totals counts the requests and attempts of one label, or of all. Both maps have every
+// outcome and every end.
+type Totals struct {
+	Outcomes map[Outcome]uint64    // of requests
+	Ends     map[AttemptEnd]uint64 // of attempts
+
+	// Running is how many attempts have begun and not ended: those whose handlers run, and
+	// those that the background still completes or releases. It equals Outcomes[Claimed] and
+	// Outcomes[Unprotected] less all Ends.
+	Running int
+}
+
+// add adds the counts of t.
+func (s *Totals) add(t *tally) {
+	var begun, ended uint64
+	for _, e := range AttemptEnds() { // the ends first: an attempt that has ended by now has begun before
+		n := t.ends[e].Load()
+		s.Ends[e] += n
+		ended += n
+	}
+	for _, o := range Outcomes() {
+		n := t.outcomes[o].Load()
+		s.Outcomes[o] += n
+		if o == Claimed || o == Unprotected {
+			begun += n
+		}
+	}
+	s.Running += int(begun - ended)
+}
+
+func newTotals() Totals {
+	return Totals{
+		Outcomes: make(map[Outcome]uint64, len(outcomeNames)-1), Ends: make(map[AttemptEnd]uint64, len(endNames)-1),
+	}
+}
+
+// totals returns the counts, for all labels and by label.
+func (ts *tallies) totals() (all Totals, byLabel map[string]Totals) {
+	all, byLabel = newTotals(), make(map[string]Totals)
+	all.add(new(tally))
+	known := ts.known.Load()
+	if known == nil {
+		return all, byLabel
+	}
+	for label, t := range *known {
+		one := newTotals()
+		one.add(t)
+		byLabel[label] = one
+		for o, n := range one.Outcomes {
+			all.Outcomes[o] += n
+		}
+		for e, n := range one.Ends {
+			all.Ends[e] += n
+		}
+		all.Running += one.Running
+	}
+	return all, byLabel
 }
