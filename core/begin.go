@@ -1,6 +1,7 @@
 package reprise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +137,7 @@ func (op *Operation) validate() error {
 	case op.Wait < 0:
 		return fmt.Errorf("%w: Operation.Wait is %v, want 0 or more", store.ErrInvalid, op.Wait)
 	}
-	if err := bounds.Label("Operation.Label", op.Label); err != nil {
+	if err := bounds.Text("Operation.Label", op.Label, store.MaxLabel); err != nil {
 		return err
 	}
 	return bounds.Remembered("Operation", op.Retention, op.Horizon)
@@ -195,7 +196,7 @@ func (r *Result) Read(annotation string, err error) error {
 // read, and otherwise Unavailable: the failure of the store, or [store.ErrClosed] after
 // Close. A claim that may have been written anyway is released in the background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
-	orDefault(&op.Retention, e.cfg.Retention)
+	op.Retention = cmp.Or(op.Retention, e.cfg.Retention)
 	outcome, err := Failed, op.validate()
 	switch {
 	case err != nil:
@@ -217,7 +218,7 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 			e.work.done()
 		}
 	}()
-	e.maintain()
+	e.maintenance.start()
 	return e.begin(ctx, &op)
 }
 
@@ -243,16 +244,17 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (res Result, err erro
 			c.waited = sinceStart() - waiting
 		}
 	}
-	switch f, _ := classify(err); {
-	case err == nil:
-	case c.failOpen && c.seen != 0 && f.unreachable: // this process itself knows of the key
-		res, err = Result{Outcome: c.seen}, nil
-	case errors.Is(err, store.ErrCorrupt):
-		res.Outcome = Corrupt
-	case errors.Is(err, store.ErrInvalid):
-		res.Outcome = Failed
-	default:
-		res.Outcome = Unavailable
+	if err != nil {
+		switch f, _ := classify(err); {
+		case c.failOpen && c.seen != 0 && f.unreachable: // this process itself knows of the key
+			res, err = Result{Outcome: c.seen}, nil
+		case errors.Is(err, store.ErrCorrupt):
+			res.Outcome = Corrupt
+		case errors.Is(err, store.ErrInvalid):
+			res.Outcome = Failed
+		default:
+			res.Outcome = Unavailable
+		}
 	}
 	answered = true
 	if res.Outcome == Replayed && op.Reads {

@@ -111,7 +111,7 @@ func (s *subject) observe(e Event) {
 // answer counts the outcome of a call, and notifies the observer with event, which has
 // that outcome. It is the last thing that Begin does.
 func (s *subject) answer(event Event, a *Attempt) {
-	s.tally.outcome(event.Outcome)
+	s.tally.outcomes[event.Outcome].Add(1)
 	event.Counted, event.WaitTime = true, s.waited
 	if a != nil {
 		event.Attempt, event.Fence, event.Err = a.number, a.fence, a.claimErr
@@ -167,7 +167,9 @@ func (c *call) look(at instant) (Result, error) {
 	}
 	res, err := c.claim(budget, now())
 	res, turnedAway := e.table.add(res)
-	turnedAway.discard()
+	if turnedAway != nil {
+		turnedAway.discard()
+	}
 	return res, err
 }
 
@@ -184,7 +186,9 @@ func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (Res
 	res, err := c.claim(budget, at)
 	published = true
 	res, turnedAway := c.engine.table.publish(claim, res, err)
-	turnedAway.discard()
+	if turnedAway != nil {
+		turnedAway.discard()
+	}
 	return res, err
 }
 
@@ -343,11 +347,9 @@ func (c *call) startUnprotected(err error) (Result, error) {
 // discard ends an attempt that the table turned away. The call to Begin continues without
 // it.
 func (a *Attempt) discard() {
-	switch {
-	case a == nil:
-	case a.unprotected:
+	if a.unprotected {
 		a.engine.renewer.remove(a)
-	default:
+	} else {
 		a.releaseUnrun() // its claim was granted
 	}
 }

@@ -111,6 +111,17 @@ func localDeadline(lease time.Duration) time.Duration {
 // the machine was suspended, when timers stood still.
 func renewerSleep(lease time.Duration) time.Duration { return min(lease/4, time.Second) }
 
+// runUntil returns until when a handler that starts now may run.
+func (c *Config) runUntil() instant {
+	if c.MaxRun == unboundedRun {
+		return never
+	}
+	return now().add(c.MaxRun)
+}
+
+// arrival returns when a claim that is on its way now has arrived at the store.
+func (c *Config) arrival() instant { return now().add(c.ClaimTimeout) }
+
 // jitter returns d ± a quarter.
 func jitter(d time.Duration) time.Duration {
 	return d - d/4 + chance.Below(d/2+1)

@@ -152,14 +152,3 @@ func orDefault[T comparable](field *T, value T) {
 		*field = value
 	}
 }
-
-// runUntil returns until when a handler that starts now may run.
-func (c *Config) runUntil() instant {
-	if c.MaxRun == unboundedRun {
-		return never
-	}
-	return now().add(c.MaxRun)
-}
-
-// arrival returns when a claim that is on its way now has arrived at the store.
-func (c *Config) arrival() instant { return now().add(c.ClaimTimeout) }

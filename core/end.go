@@ -220,16 +220,6 @@ func (a *Attempt) end(state uint32) error {
 	return nil
 }
 
-// close removes an ended attempt from the renewer and the table, and ends its context.
-// Its caller then notifies the observer and calls openWork.done.
-func (a *Attempt) close() {
-	e := a.engine
-	e.renewer.remove(a)
-	e.table.remove(a)
-	a.run.cancel(context.Canceled)
-	e.waiters.wake(a.id)
-}
-
 // conclude closes an attempt, counts how it ended, and notifies the observer, from the
 // goroutine of the request.
 func (a *Attempt) conclude(end AttemptEnd, err error) {
@@ -248,16 +238,21 @@ func (a *Attempt) concludeLater(end AttemptEnd, err error) {
 	a.engine.work.done()
 }
 
-// ended closes an attempt and counts how it ended. It is called once for each. It returns
-// the event of the end, if the observer wants it.
+// ended removes an ended attempt from the renewer and the table, ends its context, and
+// counts how it ended. It is called once for each. It returns the event of the end, if
+// the observer wants it; its caller then calls openWork.done.
 func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
+	e := a.engine
 	a.lost.Store(true)
-	a.close()
+	e.renewer.remove(a)
+	e.table.remove(a)
+	a.run.cancel(context.Canceled)
+	e.waiters.wake(a.id)
 	event = Event{End: end, Counted: !a.unrun, Attempt: a.number, Fence: a.fence, Err: err, Reason: a.reason}
 	if event.Counted {
-		a.tally.end(end)
+		a.tally.ends[end].Add(1)
 	}
-	if !a.engine.observing.wants(&event) || a.unrun && a.unprotected {
+	if !e.observing.wants(&event) || a.unrun && a.unprotected {
 		return event, false
 	}
 	a.describe(&event)

@@ -65,8 +65,9 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 	e.renewer = newRenewer(&e.store, cfg.Lease)
 	e.waiters.limits = cfg.Waiting
 	e.background = background{base: e.base, work: &e.work, timeout: cfg.CompleteTimeout, limits: cfg.Background, wake: make(chan struct{}, 1)}
-	e.maintenance.done, e.counting.done = make(chan struct{}), make(chan struct{})
 	e.stuck.init(&e.store, cfg.ClaimTimeout, &e.observing)
+	e.maintenance = recurring{base: e.base, log: &e.observing.log, work: e.store.maintain, done: make(chan struct{})}
+	e.counting = recurring{base: e.base, log: &e.observing.log, work: e.stuck.work, done: make(chan struct{})}
 	return e, nil
 }
 
@@ -82,9 +83,6 @@ func (e *Engine) Transacts() error {
 	return e.store.transactor.Transacts()
 }
 
-// maintain starts the maintenance of the store.
-func (e *Engine) maintain() { e.maintenance.start(e.base, &e.observing.log, e.store.maintain) }
-
 // Refuse counts a request that its caller refuses before Begin, under the label of the
 // policy, and notifies the observer of it. err says why, and may be nil. Call it from the
 // goroutine of the request.
@@ -92,10 +90,10 @@ func (e *Engine) Refuse(ctx context.Context, label string, outcome Outcome, err 
 	if outcome < 1 || int(outcome) >= len(outcomeNames) {
 		outcome = Failed
 	}
-	if bounds.Label("label", label) != nil {
+	if bounds.Text("label", label, store.MaxLabel) != nil {
 		label = ""
 	}
-	e.tallies.of(label).outcome(outcome)
+	e.tallies.of(label).outcomes[outcome].Add(1)
 	event := Event{Outcome: outcome, Counted: true, Label: label, Err: err}
 	if e.observing.wants(&event) {
 		e.observing.notify(ctx, event)
@@ -111,7 +109,7 @@ func (e *Engine) Refuse(ctx context.Context, label string, outcome Outcome, err 
 // The package protocol declares its guards. Call it for the labels of other operations,
 // once for each, when the program starts. An invalid label is not declared.
 func (e *Engine) Declare(label string, kinds ...*EventKind) {
-	if bounds.Label("label", label) != nil {
+	if bounds.Text("label", label, store.MaxLabel) != nil {
 		return
 	}
 	e.tallies.of(label)
@@ -216,9 +214,9 @@ func (e *Engine) Stuck() (counts []StuckCount, ok bool) {
 		return nil, false
 	}
 	defer e.work.done()
-	e.maintain()
+	e.maintenance.start()
 	e.stuck.read.Store(int64(sinceStart()))
-	e.counting.start(e.base, &e.observing.log, e.stuck.work)
+	e.counting.start()
 	found := e.stuck.found.Load()
 	if found == nil || now().reached(found.until) {
 		return nil, false
@@ -283,28 +281,30 @@ func (w *openWork) isClosing() bool {
 // recurring is work of an engine with a goroutine, which starts when it is first needed
 // and ends in Close: the maintenance of a store, and the count of its stuck records.
 type recurring struct {
+	base context.Context
+	log  *operatorLog
+	work func(context.Context) // until base ends; nil: there is none
+
 	started atomic.Bool
 	done    chan struct{} // closed when the goroutine has ended
 }
 
-// start starts the goroutine unless it was started before, or there is no work. It ends
-// with ctx.
-func (r *recurring) start(ctx context.Context, log *operatorLog, work func(context.Context)) {
-	if work == nil || r.started.Load() || !r.started.CompareAndSwap(false, true) {
-		return
+// start starts the goroutine unless it was started before, or there is no work.
+func (r *recurring) start() {
+	if r.work != nil && !r.started.Load() && r.started.CompareAndSwap(false, true) {
+		go r.run()
 	}
-	go r.run(ctx, log, work)
 }
 
-func (r *recurring) run(ctx context.Context, log *operatorLog, work func(context.Context)) {
+func (r *recurring) run() {
 	defer close(r.done)
 	err := apart(func() (err error) {
 		defer classified(&err)
-		work(ctx)
+		r.work(r.base)
 		return nil
 	})
 	if err != nil {
-		log.logger().ErrorContext(ctx, "reprise: the maintenance of the store has ended", slog.Any("error", err))
+		r.log.logger().ErrorContext(r.base, "reprise: the maintenance of the store has ended", slog.Any("error", err))
 	}
 }
 

@@ -234,10 +234,6 @@ type tally struct {
 	ends     [len(endNames)]atomic.Uint64
 }
 
-func (t *tally) outcome(o Outcome) { t.outcomes[o].Add(1) }
-
-func (t *tally) end(e AttemptEnd) { t.ends[e].Add(1) }
-
 // tallies are those of an engine. Labels are few and stay, so finding the tally of a
 // label that was seen before takes no lock: the map is never written, but replaced.
 type tallies struct {

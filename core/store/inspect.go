@@ -187,7 +187,7 @@ func (q *Query) Validate() error {
 	case q.OlderThan < 0:
 		return fmt.Errorf("%w: Query.OlderThan is %v, want 0 or more", ErrInvalid, q.OlderThan)
 	}
-	return bounds.Label("Query.Label", q.Label)
+	return bounds.Text("Query.Label", q.Label, MaxLabel)
 }
 
 // Validate reports the first field that is out of its range, as [ErrInvalid]. Every

@@ -85,7 +85,7 @@ func (r *UnknownRequest) Validate() error {
 // Validate reports the first field that is out of its range, as [ErrInvalid]. The
 // requests that have a policy validate it.
 func (p *Policy) Validate() error {
-	if err := bounds.Label("Policy.Label", p.Label); err != nil {
+	if err := bounds.Text("Policy.Label", p.Label, MaxLabel); err != nil {
 		return err
 	}
 	return bounds.Remembered("Policy", p.Retention, p.Horizon)

@@ -21,9 +21,6 @@ const (
 	MaxDescription = 255
 )
 
-// Label refuses a label that is not 0 to MaxLabel bytes of printable ASCII.
-func Label(field, label string) error { return Text(field, label, MaxLabel) }
-
 // Text refuses a text that is not 0 to most bytes of printable ASCII.
 func Text(field, text string, most int) error {
 	if len(text) > most {
