@@ -9,8 +9,10 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/reprise-go/reprise/core/internal/bounds"
 	"github.com/reprise-go/reprise/core/internal/text"
 )
 
@@ -166,6 +168,24 @@ type ClaimRequest struct {
 	Waiting bool
 }
 
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
+// calls it first.
+func (r *ClaimRequest) Validate() error {
+	if r.Owner.IsZero() {
+		return fmt.Errorf("%w: ClaimRequest.Owner is zero", ErrInvalid)
+	}
+	if r.MaxAttempts < 0 {
+		return fmt.Errorf("%w: ClaimRequest.MaxAttempts is %d, want 0 or more", ErrInvalid, r.MaxAttempts)
+	}
+	if err := bounds.Duration("ClaimRequest.Lease", r.Lease); err != nil {
+		return err
+	}
+	if err := bounds.Text("ClaimRequest.Description", r.Description, MaxDescription); err != nil {
+		return err
+	}
+	return r.Policy.Validate()
+}
+
 // Policy is what a record keeps of the policy of its operation, from its claim on. A
 // record is judged by its own policy: neither a deployment nor a second guard with
 // another policy changes what was promised to an operation that already runs or has
@@ -175,6 +195,15 @@ type Policy struct {
 	AtMostOnce bool          // whether a lapsed record is never taken over
 	Retention  time.Duration // how long the payload is replayed from the completion on
 	Horizon    time.Duration // how much longer the record is kept, without its payload; 0, or in the range of durations as their sum is
+}
+
+// Validate reports the first field that is out of its range, as [ErrInvalid]. The
+// requests that have a policy validate it.
+func (p *Policy) Validate() error {
+	if err := bounds.Text("Policy.Label", p.Label, MaxLabel); err != nil {
+		return err
+	}
+	return bounds.Remembered("Policy", p.Retention, p.Horizon)
 }
 
 // Remembered returns how long a record is valid: from its completion on, and until then
@@ -205,6 +234,15 @@ type RenewRequest struct {
 	ID    ID
 	Owner Owner
 	Lease time.Duration
+}
+
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
+// calls it first.
+func (r *RenewRequest) Validate() error {
+	if r.Owner.IsZero() {
+		return fmt.Errorf("%w: RenewRequest.Owner is zero", ErrInvalid)
+	}
+	return bounds.Duration("RenewRequest.Lease", r.Lease)
 }
 
 // RenewStatus is the result of one [RenewRequest].
@@ -240,11 +278,41 @@ type CompleteRequest struct {
 	Fence       uint64
 }
 
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
+// calls it first.
+func (r *CompleteRequest) Validate() error {
+	if r.Owner.IsZero() {
+		return fmt.Errorf("%w: CompleteRequest.Owner is zero", ErrInvalid)
+	}
+	if r.Attempt < 0 {
+		return fmt.Errorf("%w: CompleteRequest.Attempt is %d, want 0 or more", ErrInvalid, r.Attempt)
+	}
+	if len(r.Payload) > MaxPayload {
+		return fmt.Errorf("%w: CompleteRequest.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
+	}
+	if err := bounds.Text("CompleteRequest.Description", r.Description, MaxDescription); err != nil {
+		return err
+	}
+	return r.Policy.Validate()
+}
+
 // UnknownRequest ends an attempt whose outcome is unknown. See [Store.Unknown].
 type UnknownRequest struct {
 	ID     ID
 	Owner  Owner
 	Reason string // why it is unknown, for operators: 1 to MaxReason bytes of printable ASCII
+}
+
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
+// calls it first.
+func (r *UnknownRequest) Validate() error {
+	if r.Owner.IsZero() {
+		return fmt.Errorf("%w: UnknownRequest.Owner is zero", ErrInvalid)
+	}
+	if r.Reason == "" {
+		return fmt.Errorf("%w: UnknownRequest.Reason is empty", ErrInvalid)
+	}
+	return bounds.Text("UnknownRequest.Reason", r.Reason, MaxReason)
 }
 
 // Outcome is the result of a claim, which decides how the operation goes on.
@@ -266,4 +334,36 @@ func (o Outcome) String() string { return text.Name(outcomeNames[:], int(o)) }
 var outcomeNames = [...]string{
 	Claimed: "claimed", InProgress: "in-progress", Completed: "completed", Mismatch: "mismatch", Lapsed: "lapsed",
 	Expired: "expired",
+}
+
+// The range of every duration that crosses [Store]: 1 ms to 10 years of 365 days. Shorter
+// ones are below the resolution of clocks, longer ones overflow dates.
+const (
+	MinDuration = bounds.MinDuration
+	MaxDuration = bounds.MaxDuration
+)
+
+// MaxLabel is the maximum length of the label of a policy: 32 bytes.
+const MaxLabel = bounds.MaxLabel
+
+// MaxReason is the maximum length of the reason of an unknown outcome: 255 bytes.
+const MaxReason = bounds.MaxReason
+
+// MaxDescription is the maximum length of the description of a request: 255 bytes.
+const MaxDescription = bounds.MaxDescription
+
+// MaxPayload is the maximum size of a payload, which every [Store] must accept: 64 MiB.
+const MaxPayload = 64 << 20
+
+// ContextKey is where an adapter keeps the context of a run in a framework's own request
+// context, such as *gin.Context, which finds values by strings only. Lookups in the
+// context of a handler go on there, so that handlers may pass either context.
+const ContextKey = "github.com/reprise-go/reprise"
+
+// RunContext returns the context of the run that an adapter put under [ContextKey] into a
+// framework's context, and false if there is none. A store whose [Transactor] puts
+// values into a handler's context looks for them there after it found none in ctx itself.
+func RunContext(ctx context.Context) (context.Context, bool) {
+	run, ok := ctx.Value(ContextKey).(context.Context)
+	return run, ok
 }
