@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/reprise-go/reprise/core/internal/digest"
 	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
 	"github.com/reprise-go/reprise/core/store"
@@ -149,8 +150,8 @@ func (c *Fingerprinting) omitted() ([]canonical.Pointer, error) {
 func NoFingerprint(_ *Request, key string, _ []byte) (store.Fingerprint, error) {
 	var stack [512]byte
 	b := append(stack[:0], fingerprintLabel...)
-	b = canonical.AppendPart(b, "none")
-	b = canonical.AppendPart(b, key)
+	b = digest.AppendPart(b, "none")
+	b = digest.AppendPart(b, key)
 	return sha256.Sum256(b), nil
 }
 
@@ -166,19 +167,19 @@ func withFields(fp store.Fingerprint, r *Request, names []string) store.Fingerpr
 	d := digesters.Get().(*digester)
 	b := d.parts[:0]
 	b = append(b, fingerprintLabel...)
-	b = canonical.AppendPart(b, "fields")
-	b = canonical.AppendPart(b, fp[:])
+	b = digest.AppendPart(b, "fields")
+	b = digest.AppendPart(b, fp[:])
 	for _, name := range names {
-		b = canonical.AppendPart(b, name)
+		b = digest.AppendPart(b, name)
 		if name == "host" && r.Host != "" {
 			b = binary.BigEndian.AppendUint64(b, 1)
-			b = canonical.AppendPart(b, strings.ToLower(r.Host))
+			b = digest.AppendPart(b, strings.ToLower(r.Host))
 			continue
 		}
 		lines := r.values(name)
 		b = binary.BigEndian.AppendUint64(b, uint64(len(lines)))
 		for _, line := range lines {
-			b = canonical.AppendPart(b, syntax.TrimSpace(line))
+			b = digest.AppendPart(b, syntax.TrimSpace(line))
 		}
 	}
 	fp = sha256.Sum256(b)
@@ -211,21 +212,21 @@ func fingerprint(form string, r *Request, key string, content []byte, parsed *ca
 	d := digesters.Get().(*digester)
 	b := d.parts[:0]
 	b = append(b, fingerprintLabel...)
-	b = canonical.AppendPart(b, form)
-	b = canonical.AppendPart(b, key)
-	b = canonical.AppendPart(b, r.Method)
-	b = canonical.AppendPart(b, r.Path)
-	b = canonical.AppendPart(b, r.RawQuery)
+	b = digest.AppendPart(b, form)
+	b = digest.AppendPart(b, key)
+	b = digest.AppendPart(b, r.Method)
+	b = digest.AppendPart(b, r.Path)
+	b = digest.AppendPart(b, r.RawQuery)
 
-	b, at := canonical.OpenPart(b)
+	b, at := digest.OpenPart(b)
 	for i, line := range r.values("Content-Type") {
 		b = appendElement(b, i, syntax.MediaType(line))
 	}
-	canonical.ClosePart(b, at)
+	digest.ClosePart(b, at)
 
-	b, at = canonical.OpenPart(b)
+	b, at = digest.OpenPart(b)
 	b = appendCodings(b, r.values("Content-Encoding"))
-	canonical.ClosePart(b, at)
+	digest.ClosePart(b, at)
 
 	if form != "form" { // whose notation ends where the digest does
 		b = binary.BigEndian.AppendUint64(b, uint64(len(content)))

@@ -14,7 +14,7 @@ type lines map[string][]string
 
 func (l lines) Values(name string) []string { return l[name] }
 
-func digest(t *testing.T, f Fingerprinter, r Request, key, body string) store.Fingerprint {
+func digestOf(t *testing.T, f Fingerprinter, r Request, key, body string) store.Fingerprint {
 	t.Helper()
 	return must(f(&r, key, []byte(body)))
 }
@@ -107,7 +107,7 @@ func TestFingerprintGoldenVectors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := digest(t, c.f, c.request, c.key, c.body)
+			got := digestOf(t, c.f, c.request, c.key, c.body)
 			if hex.EncodeToString(got[:]) != c.want {
 				t.Errorf("got %x, want %s", got, c.want)
 			}
@@ -153,7 +153,7 @@ func TestR24EveryPartCounts(t *testing.T) {
 		if p.coding != "" {
 			h["Content-Encoding"] = []string{p.coding}
 		}
-		got := digest(t, DefaultFingerprint, Request{Method: p.method, Path: p.path, RawQuery: p.query, Header: h}, p.key, p.body)
+		got := digestOf(t, DefaultFingerprint, Request{Method: p.method, Path: p.path, RawQuery: p.query, Header: h}, p.key, p.body)
 		if other, ok := seen[got]; ok {
 			t.Errorf("%q and %q have one fingerprint", name, other)
 		}
@@ -187,9 +187,9 @@ func TestR25SpellingDoesNotMatter(t *testing.T) {
 			{"Content-Encoding": {" gzip,, br\t,"}},
 		},
 	} {
-		want := digest(t, DefaultFingerprint, request(group[0]), "k", "body")
+		want := digestOf(t, DefaultFingerprint, request(group[0]), "k", "body")
 		for _, h := range group[1:] {
-			if got := digest(t, DefaultFingerprint, request(h), "k", "body"); got != want {
+			if got := digestOf(t, DefaultFingerprint, request(h), "k", "body"); got != want {
 				t.Errorf("%v and %v have two fingerprints", group[0], h)
 			}
 		}
@@ -227,7 +227,7 @@ func cutText(text string, places ...uint) (parts [5]string) {
 
 func digestParts(t *testing.T, p [5]string) store.Fingerprint {
 	t.Helper()
-	return digest(t, DefaultFingerprint, Request{Method: p[1], Path: p[2], RawQuery: p[3]}, p[0], p[4])
+	return digestOf(t, DefaultFingerprint, Request{Method: p[1], Path: p[2], RawQuery: p[3]}, p[0], p[4])
 }
 
 func jsonRequest(contentType ...string) Request {
@@ -249,9 +249,9 @@ func TestCanonicalJSONComparesValues(t *testing.T) {
 		{`1e999999999999999`, `10e999999999999998`},
 		{`[]`, `[ ]`},
 	} {
-		want := digest(t, CanonicalJSON, jsonRequest("application/json"), "k", same[0])
+		want := digestOf(t, CanonicalJSON, jsonRequest("application/json"), "k", same[0])
 		for _, body := range same[1:] {
-			if got := digest(t, CanonicalJSON, jsonRequest("application/json"), "k", body); got != want {
+			if got := digestOf(t, CanonicalJSON, jsonRequest("application/json"), "k", body); got != want {
 				t.Errorf("%s and %s have two fingerprints", same[0], body)
 			}
 		}
@@ -271,7 +271,7 @@ func TestCanonicalJSONDistinguishesValues(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, body := range bodies {
-		got := digest(t, CanonicalJSON, jsonRequest("application/json"), "k", body)
+		got := digestOf(t, CanonicalJSON, jsonRequest("application/json"), "k", body)
 		if other, ok := seen[string(got[:])]; ok {
 			t.Errorf("%s and %s have one fingerprint", other, body)
 		}
@@ -316,7 +316,7 @@ func TestCanonicalJSONFallsBackToBytes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := jsonRequest(c.contentType)
-			asBytes := digest(t, CanonicalJSON, r, "k", c.body) == digest(t, DefaultFingerprint, r, "k", c.body)
+			asBytes := digestOf(t, CanonicalJSON, r, "k", c.body) == digestOf(t, DefaultFingerprint, r, "k", c.body)
 			if asBytes != c.bytes {
 				t.Errorf("counts as its bytes: %t, want %t", asBytes, c.bytes)
 			}
@@ -324,7 +324,7 @@ func TestCanonicalJSONFallsBackToBytes(t *testing.T) {
 	}
 	none, two := jsonRequest(), jsonRequest("application/json", "text/plain")
 	for _, r := range []Request{none, two} {
-		if digest(t, CanonicalJSON, r, "k", `{}`) != digest(t, DefaultFingerprint, r, "k", `{}`) {
+		if digestOf(t, CanonicalJSON, r, "k", `{}`) != digestOf(t, DefaultFingerprint, r, "k", `{}`) {
 			t.Errorf("Content-Type %q counts as JSON", r.values("Content-Type"))
 		}
 	}

@@ -93,7 +93,7 @@ func TestR21cUnusualForms(t *testing.T) {
 		"more fields than are sent":  {edit(func(_, s string) string { return strings.Replace(s, "Content", tooMany+"Content", 1) }), false},
 		"nested with its own choice": {func(b string) string { return formBody(b, nested(b+"inner")) }, false},
 	} {
-		first, second := digest(t, DefaultFingerprint, upload("first"), "k", c.body("first")), digest(t, DefaultFingerprint, upload("second"), "k", c.body("second"))
+		first, second := digestOf(t, DefaultFingerprint, upload("first"), "k", c.body("first")), digestOf(t, DefaultFingerprint, upload("second"), "k", c.body("second"))
 		if (first == second) != c.parts {
 			t.Errorf("%s: another boundary is the same request: %t, want %t", name, first == second, c.parts)
 		}
@@ -147,13 +147,13 @@ func TestR21cBoundaries(t *testing.T) {
 			r.Header.(lines)["Content-Encoding"] = []string{c.coding}
 		}
 		spaced := strings.Replace(formBody(c.boundary, value("a", "1")), ": ", ":", 1) // of one form
-		if same := digest(t, DefaultFingerprint, r, "k", spaced) == digest(t, DefaultFingerprint, r, "k", formBody(c.boundary, value("a", "1"))); same != c.parts {
+		if same := digestOf(t, DefaultFingerprint, r, "k", spaced) == digestOf(t, DefaultFingerprint, r, "k", formBody(c.boundary, value("a", "1"))); same != c.parts {
 			t.Errorf("%s: compared by its parts: %t, want %t", name, same, c.parts)
 		}
 	}
 	r := upload("b")
 	r.Header.(lines)["Content-Type"] = append(r.Header.(lines)["Content-Type"], "multipart/form-data; boundary=b")
-	if digest(t, DefaultFingerprint, r, "k", formBody("b")) == digest(t, DefaultFingerprint, r, "k", "\r\n"+formBody("b")) {
+	if digestOf(t, DefaultFingerprint, r, "k", formBody("b")) == digestOf(t, DefaultFingerprint, r, "k", "\r\n"+formBody("b")) {
 		t.Error("two types: compared by its parts")
 	}
 }
@@ -182,7 +182,7 @@ func TestR21cParsedFormsAreComparedAsFarAsTheyAreKnown(t *testing.T) {
 		notation := must(canonical.AppendForm(nil, must(multipart.NewReader(strings.NewReader(body), "b").ReadForm(1<<20))))
 		parsed := upload("b")
 		parsed.notation = true
-		same := digest(t, DefaultFingerprint, parsed, "k", string(notation)) == digest(t, DefaultFingerprint, upload("b"), "k", body)
+		same := digestOf(t, DefaultFingerprint, parsed, "k", string(notation)) == digestOf(t, DefaultFingerprint, upload("b"), "k", body)
 		if same != c.same {
 			t.Errorf("%s: parsed and as bytes are one request: %t, want %t", name, same, c.same)
 		}
@@ -202,8 +202,8 @@ func FuzzFormsInjective(f *testing.F) {
 		if !drawable(boundary1, a) || !drawable(boundary2, b) {
 			t.Skip()
 		}
-		same := digest(t, DefaultFingerprint, quotedUpload(boundary1), "k", formBody(boundary1, a...)) ==
-			digest(t, DefaultFingerprint, quotedUpload(boundary2), "k", formBody(boundary2, b...))
+		same := digestOf(t, DefaultFingerprint, quotedUpload(boundary1), "k", formBody(boundary1, a...)) ==
+			digestOf(t, DefaultFingerprint, quotedUpload(boundary2), "k", formBody(boundary2, b...))
 		if want := fmt.Sprint(a) == fmt.Sprint(b); same != want {
 			t.Fatalf("%q and %q: one fingerprint is %t", a, b, same)
 		}

@@ -8,11 +8,22 @@ import (
 	"encoding/hex"
 )
 
-// AppendPart appends the length of s, as a big-endian uint64, and s, so that different
-// lists of parts have different encodings.
-func AppendPart(b []byte, s string) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
-	return append(b, s...)
+// AppendPart appends the length of part, as a big-endian uint64, and part, so that
+// different lists of parts have different encodings.
+func AppendPart[S string | []byte](b []byte, part S) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
+	return append(b, part...)
+}
+
+// OpenPart reserves room for the length of the part that follows. [ClosePart] fills it
+// in.
+func OpenPart(b []byte) (opened []byte, at int) {
+	return binary.BigEndian.AppendUint64(b, 0), len(b)
+}
+
+// ClosePart fills in the length of the part that OpenPart began at.
+func ClosePart(b []byte, at int) {
+	binary.BigEndian.PutUint64(b[at:], uint64(len(b[at+8:])))
 }
 
 // DownstreamKey returns the key that reprise.AttemptView.Key documents.

@@ -7,6 +7,8 @@ import (
 	"mime/multipart"
 	"slices"
 	"strings"
+
+	"github.com/reprise-go/reprise/core/internal/digest"
 )
 
 // AppendForm appends the notation of a form that a framework parsed, as [Form.Write]
@@ -15,12 +17,12 @@ import (
 // is unknown. So are the preamble, the epilogue, the parts without a name, and the fields
 // of a value other than its name.
 func AppendForm(dst []byte, form *multipart.Form) ([]byte, error) {
-	dst = AppendPart(AppendPart(dst, ""), "")
+	dst = digest.AppendPart(digest.AppendPart(dst, ""), "")
 	for _, name := range slices.Sorted(maps.Keys(form.Value)) {
 		for _, value := range form.Value[name] {
 			dst = appendNames(dst, name)
 			dst = binary.BigEndian.AppendUint64(dst, 0)
-			dst = AppendPart(dst, value)
+			dst = digest.AppendPart(dst, value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(form.File)) {
@@ -40,11 +42,11 @@ var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // appendNames appends the disposition of a part with a name and maybe a file name.
 func appendNames(dst []byte, name string, files ...string) []byte {
-	dst = AppendPart(dst, "form-data")
+	dst = digest.AppendPart(dst, "form-data")
 	dst = binary.BigEndian.AppendUint64(dst, uint64(1+len(files)))
-	dst = AppendPart(AppendPart(dst, "name"), escaped.Replace(name))
+	dst = digest.AppendPart(digest.AppendPart(dst, "name"), escaped.Replace(name))
 	for _, file := range files {
-		dst = AppendPart(AppendPart(dst, "filename"), escaped.Replace(file))
+		dst = digest.AppendPart(digest.AppendPart(dst, "filename"), escaped.Replace(file))
 	}
 	return dst
 }

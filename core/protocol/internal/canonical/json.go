@@ -4,12 +4,13 @@ package canonical
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/reprise-go/reprise/core/internal/digest"
 )
 
 // MaxDepth bounds the depth of the recursion, and how often a byte is moved while
@@ -143,14 +144,14 @@ func (c *canonicalizer) string() bool {
 	c.rest = c.rest[1:]
 	c.out = append(c.out, 's')
 	var at int
-	c.out, at = OpenPart(c.out)
+	c.out, at = digest.OpenPart(c.out)
 	for {
 		special := bytes.IndexAny(c.rest, `"\`)
 		c.out = append(c.out, c.rest[:special]...)
 		quote := c.rest[special] == '"'
 		c.rest = c.rest[special+1:]
 		if quote {
-			ClosePart(c.out, at)
+			digest.ClosePart(c.out, at)
 			return true
 		}
 		if !c.escape() {
@@ -249,15 +250,4 @@ func parseExponent(text []byte) (exponent int64, ok bool) {
 	}
 	exponent, err := strconv.ParseInt(string(text), 10, 64)
 	return exponent, err == nil
-}
-
-// OpenPart reserves room for the length of the part that follows. [ClosePart] fills it
-// in.
-func OpenPart(b []byte) (opened []byte, at int) {
-	return binary.BigEndian.AppendUint64(b, 0), len(b)
-}
-
-// ClosePart fills in the length of the part that OpenPart began at.
-func ClosePart(b []byte, at int) {
-	binary.BigEndian.PutUint64(b[at:], uint64(len(b[at+8:])))
 }

@@ -6,6 +6,7 @@ import (
 	"hash"
 	"slices"
 
+	"github.com/reprise-go/reprise/core/internal/digest"
 	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
@@ -75,20 +76,20 @@ func (f *Form) Parse(body []byte, boundary string) bool {
 
 // Write writes the notation of a form that was parsed to digest, through the memory of
 // buf, which it returns.
-func (f *Form) Write(digest hash.Hash, buf []byte) []byte {
-	buf = AppendPart(AppendPart(buf[:0], f.preamble), f.epilogue)
+func (f *Form) Write(to hash.Hash, buf []byte) []byte {
+	buf = digest.AppendPart(digest.AppendPart(buf[:0], f.preamble), f.epilogue)
 	var p formPart
 	for rest := f.parts; ; {
 		after, last, _ := cutDelimiter(rest)
 		if last {
-			digest.Write(buf) // a digest takes everything
+			to.Write(buf) // a digest takes everything
 			return buf
 		}
 		rest, _ = f.next(after, &p)
 		buf = appendHeader(buf, p.fields[:p.n])
 		buf = binary.BigEndian.AppendUint64(buf, uint64(len(p.content)))
-		digest.Write(buf)
-		digest.Write(p.content)
+		to.Write(buf)
+		to.Write(p.content)
 		buf = buf[:0]
 	}
 }
@@ -185,7 +186,7 @@ func appendHeader(dst []byte, fields []partField) []byte {
 		if bytes.EqualFold(field.name, contentType) {
 			dst = appendLowerPart(dst, syntax.MediaType(field.value))
 		} else {
-			dst = AppendPart(dst, field.value)
+			dst = digest.AppendPart(dst, field.value)
 		}
 	}
 	return dst
@@ -197,25 +198,18 @@ func appendDisposition(dst, value []byte) []byte {
 	start := len(dst)
 	kind, rest, more := bytes.Cut(value, []byte(";"))
 	dst = appendLowerPart(dst, syntax.TrimSpace(kind))
-	dst, at := OpenPart(dst) // the room of the number
+	dst, at := digest.OpenPart(dst) // the room of the number
 	n := uint64(0)
 	for ; more; n++ {
 		var name, text []byte
 		var ok bool
 		if name, text, rest, more, ok = syntax.CutParameter(rest); !ok {
-			return binary.BigEndian.AppendUint64(AppendPart(dst[:start], value), 0)
+			return binary.BigEndian.AppendUint64(digest.AppendPart(dst[:start], value), 0)
 		}
-		dst = AppendPart(appendLowerPart(dst, name), text)
+		dst = digest.AppendPart(appendLowerPart(dst, name), text)
 	}
 	binary.BigEndian.PutUint64(dst[at:], n)
 	return dst
-}
-
-// AppendPart appends a part with its length before it, so that two different lists of
-// parts never have the same bytes.
-func AppendPart[S string | []byte](dst []byte, part S) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, uint64(len(part)))
-	return append(dst, part...)
 }
 
 func appendLowerPart[S string | []byte](dst []byte, part S) []byte {
