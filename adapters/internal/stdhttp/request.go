@@ -15,20 +15,15 @@ import (
 // the body failed at a limit outside: it is [TooLarge], or a function that calls it where
 // the framework has its own errors for that.
 func Request(r *http.Request, tooLarge func(error) bool) protocol.Request {
+	length := r.ContentLength
+	if length > 0 && len(r.Header["Content-Length"]) == 0 {
+		length = -1 // a layer that decodes the body, such as gzip of gin-contrib, removed the field of the coded one
+	}
 	return protocol.Request{
-		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Host: r.Host, Header: r.Header, HTTP10: r.ProtoMajor == 1 && r.ProtoMinor == 0, HTTP2: r.ProtoMajor >= 2, Body: r.Body, Parsed: (*Parsed)(r), TooLarge: tooLarge, Length: declared(r),
+		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Host: r.Host, Header: r.Header,
+		HTTP10: r.ProtoMajor == 1 && r.ProtoMinor == 0, HTTP2: r.ProtoMajor >= 2,
+		Body: r.Body, Length: length, Parsed: (*Parsed)(r), TooLarge: tooLarge,
 	}
-}
-
-// declared returns the length of the body that the client declared, -1 if it is not
-// known. A layer that decodes the body, such as gzip of gin-contrib, may remove the field
-// and leave r.ContentLength, which is then not the length of the rest.
-func declared(r *http.Request) int64 {
-	if r.ContentLength > 0 && len(r.Header["Content-Length"]) == 0 {
-		return -1
-	}
-	return r.ContentLength
 }
 
 // Parsed gives the protocol the form that a layer outside has parsed.

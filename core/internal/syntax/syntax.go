@@ -57,16 +57,14 @@ func (s *ByteSet) HaveAll(text string) bool {
 
 // TrimSpace removes the optional white space of RFC 9110: spaces and tabs.
 func TrimSpace[S string | []byte](s S) S {
-	for len(s) > 0 && isSpace(s[0]) {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
 		s = s[1:]
 	}
-	for len(s) > 0 && isSpace(s[len(s)-1]) {
+	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
 		s = s[:len(s)-1]
 	}
 	return s
 }
-
-func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 
 // AppendLower appends s with its ASCII letters in lower case.
 func AppendLower[S string | []byte](b []byte, s S) []byte {
