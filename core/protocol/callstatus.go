@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/binary"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -217,25 +216,4 @@ func codeOfStatus(status int) uint32 {
 		}
 	}
 	return grpcUnknown
-}
-
-// meaning returns the status by which a response is kept or released: its own, or the one
-// of its Grpc-Status, because every response of gRPC has the status 200.
-func (x *Exchange) meaning(status int) int {
-	lines := group(x.scratch.trailers, "Grpc-Status")
-	if lines == nil {
-		lines = group(x.scratch.committed, "Grpc-Status")
-	}
-	if lines == nil || status != 200 {
-		return status
-	}
-	code, err := strconv.Atoi(lines[0].Value)
-	switch {
-	case err != nil || code < 0 || code >= len(grpcStatuses):
-		return 500
-	case code == 0:
-		return status
-	default:
-		return grpcStatuses[code]
-	}
 }

@@ -6,6 +6,7 @@ import "io"
 // [io.Reader], and judges how it ended. It is not safe for concurrent use.
 type Capture struct {
 	x        *Exchange
+	limit    int64 // of the memory
 	declared int64 // negative: not declared
 	size     int64
 	stopped  bool // reading stopped at the limit, so the end of the body is unknown
@@ -15,7 +16,7 @@ type Capture struct {
 // Capture returns the exchange's Capture, empty, for a body of the declared length; a
 // negative one is not known. An exchange has one.
 func (x *Exchange) Capture(declared int64) *Capture {
-	x.capture = Capture{x: x, declared: max(declared, -1)}
+	x.capture = Capture{x: x, limit: int64(x.guard.cfg.Limits.ResponseBody), declared: max(declared, -1)}
 	x.scratch.response = x.scratch.response[:0]
 	return &x.capture
 }
@@ -24,7 +25,7 @@ func (x *Exchange) Capture(declared int64) *Capture {
 // it is known to be short enough to be kept, or its effects commit with it. Another body
 // is sent as it is read.
 func (c *Capture) HoldBack() bool {
-	return c.x.Buffered() || 0 <= c.declared && c.declared <= c.limit()
+	return c.x.Buffered() || 0 <= c.declared && c.declared <= c.limit
 }
 
 // Write takes the next part of a body that is being sent. It never fails.
@@ -60,7 +61,7 @@ func (c *Capture) overflow() {
 // ReadFrom reads a body that is held back: to its end, or until it is longer than it was
 // declared to be or can be kept. The error is that of src.
 func (c *Capture) ReadFrom(src io.Reader) (int64, error) {
-	most := c.limit() + 1
+	most := c.limit + 1
 	if 0 <= c.declared {
 		most = min(most, c.declared+1)
 	}
@@ -116,11 +117,8 @@ func (c *Capture) Bytes() []byte { return c.x.scratch.response }
 // because the operation was done (R35).
 func (c *Capture) Oversize() bool { return c.over() && c.x.spool == nil }
 
-// fits reports whether n more bytes of the body leave it in memory.
-func (c *Capture) fits(n int) bool { return c.size+int64(n) <= c.limit() }
-
 // over reports whether the body is too long for memory.
-func (c *Capture) over() bool { return c.size > c.limit() }
+func (c *Capture) over() bool { return c.size > c.limit }
 
 // Whole reports whether the body is complete after a read that returned err: it has its
 // declared length, or none was declared and its source ended. A stream is finished before
@@ -141,5 +139,3 @@ func (c *Capture) Captured(status int, err error) Captured {
 	}
 	return Captured{Status: status, Body: c.Bytes(), Oversize: c.over(), Cut: !c.stopped && !c.Whole(err)}
 }
-
-func (c *Capture) limit() int64 { return int64(c.x.guard.cfg.Limits.ResponseBody) }

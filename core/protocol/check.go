@@ -20,13 +20,21 @@ import (
 func (g *Guard) check(
 	ctx context.Context, req *Request, scope func() (string, error), line string, lines int, op *reprise.Operation,
 ) (*scratch, []byte, Admission) {
-	req.cutTarget()
+	if strings.HasPrefix(req.Target, "/") {
+		req.Path, req.RawQuery, _ = strings.Cut(req.Target, "?")
+	}
 	k := &g.cfg.Key
 	c := checking{g: g}
-	nested := insideBodyKey(ctx) // then the guard around is judged by the body
-	ok := c.grammar(ctx, req, line, lines)
+	if lines > 0 {
+		var err error
+		if c.key, err = g.grammar.parse(line); err != nil {
+			return nil, nil, g.refuseKey(ctx, req, k.header(), err)
+		}
+	}
+	outer := exchangeOf(ctx)
+	nested := outer != nil && outer.guard.cfg.Key.readsBody() // then the guard around is judged by the body
+	var ok bool
 	switch {
-	case !ok:
 	case k.origin == ofHeader || c.key != "" && (k.origin == ofContent || k.misread(req) != nil): // in the header, alone
 		ok = c.caller(ctx, req, scope) &&
 			(nested || c.around(ctx, req)) &&
@@ -50,7 +58,10 @@ func (g *Guard) check(
 			c.digest(ctx, req)
 	}
 	if ok {
-		op.Scope, op.Key, op.Fingerprint, op.Description = c.principal, c.key, c.fingerprint, g.description(ctx, req, c.key)
+		op.Scope, op.Key, op.Fingerprint = c.principal, c.key, c.fingerprint
+		if g.cfg.Describe != nil {
+			op.Description = g.description(ctx, req, c.key)
+		}
 		return c.scratch, req.forHandler(c.body), Admission{}
 	}
 	if s := c.scratch; s != nil {
@@ -79,17 +90,6 @@ type checking struct {
 func (c *checking) decided(answer Admission) bool {
 	c.answer = answer
 	return false
-}
-
-// grammar reads the key line, if there is one.
-func (c *checking) grammar(ctx context.Context, req *Request, line string, lines int) bool {
-	if lines > 0 {
-		var err error
-		if c.key, err = c.g.grammar.parse(line); err != nil {
-			return c.decided(c.g.refuseKey(ctx, req, c.g.cfg.Key.header(), err))
-		}
-	}
-	return true
 }
 
 // media refuses a body that the source of the key cannot read.
@@ -144,16 +144,33 @@ func (c *checking) caller(ctx context.Context, req *Request, scope func() (strin
 	return c.decided(g.refuse(ctx, req, code, reported))
 }
 
-// around judges a request inside of another's run.
+// around judges a request whose context belongs to a run. A request has one policy (R51):
+// in a chain of handlers one guard decides about it, and another inside of that one
+// refuses it. It passes if the run is that of the same operation by this guard: the
+// middleware stands twice in the chain, and must not wait for itself. A request that a
+// handler makes in its own process, with its context and another key, is a separate
+// operation.
+//
+// The body is nil until it was read, which it was if the guard around needs it.
 func (c *checking) around(ctx context.Context, req *Request) bool {
-	switch passes, err := c.g.within(ctx, req, c.body, c.principal, c.key); {
-	case err != nil:
-		return c.decided(c.g.refuse(ctx, req, CodeInternalError, err))
-	case passes:
+	view, inside := reprise.AttemptFrom(ctx)
+	if !inside {
+		return true
+	}
+	g, x := c.g, exchangeOf(ctx)
+	same := view.ID() == store.DeriveID(c.principal, g.cfg.Endpoint, c.key)
+	var err error
+	switch decides := x != nil && x.decidesAbout(req, c.body); {
+	case decides && x.guard != g:
+		err = fmt.Errorf("reprise: %s is inside of %s, and one policy must decide about a request: protect each route by one guard", g.label(), x.guard.label())
+	case decides && same:
 		return c.decided(passing(req, c.body))
+	case !decides && same && ctx.Err() == nil && (x == nil || x.attempt.View() != view):
+		err = fmt.Errorf("reprise: %s is inside of a run of job.Do for the same operation: use one of the two", g.label())
 	default:
 		return true
 	}
+	return c.decided(g.refuse(ctx, req, CodeInternalError, err))
 }
 
 // content reads the body.
@@ -223,42 +240,6 @@ func passing(req *Request, body []byte) Admission {
 		return Admission{Pass: true}
 	}
 	return Admission{Pass: true, Body: &Body{data: req.forHandler(body)}}
-}
-
-// A request has one policy (R51): in a chain of handlers one guard decides about it, and
-// another inside of that one refuses it. A request that a handler makes in its own
-// process, with its context and another key, is a separate operation.
-
-// within judges a request whose context belongs to a run. It passes if the run is that of
-// the same operation by g: the middleware stands twice in the chain, and must not wait
-// for itself. The error says that the operation runs already by another policy.
-//
-// body is nil until it was read, which it was if the guard around needs it.
-func (g *Guard) within(ctx context.Context, req *Request, body []byte, principal, key string) (passes bool, err error) {
-	view, inside := reprise.AttemptFrom(ctx)
-	if !inside {
-		return false, nil
-	}
-	same := view.ID() == store.DeriveID(principal, g.cfg.Endpoint, key)
-	x := exchangeOf(ctx)
-	switch {
-	case x != nil && x.decidesAbout(req, body):
-		if x.guard == g {
-			return same, nil
-		}
-		return false, fmt.Errorf("reprise: %s is inside of %s, and one policy must decide about a request: protect each route by one guard", g.label(), x.guard.label())
-	case same && ctx.Err() == nil && (x == nil || x.attempt.View() != view):
-		return false, fmt.Errorf("reprise: %s is inside of a run of job.Do for the same operation: use one of the two", g.label())
-	default:
-		return false, nil
-	}
-}
-
-// insideBodyKey reports whether the request is in a run whose guard found its key in the
-// body, and would find it there again.
-func insideBodyKey(ctx context.Context) bool {
-	x := exchangeOf(ctx)
-	return x != nil && x.guard.cfg.Key.readsBody()
 }
 
 // decidesAbout reports whether the exchange runs the handler of a request with this key,

@@ -86,6 +86,8 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	return &Guard{
 		engine: engine, cfg: cfg, given: given, fields: fields, retention: retention,
 		omit:     omit,
+		seals:    cfg.Seal.on(),
+		offloads: cfg.Offload.writes(),
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
 		problems: newProblems(cfg.Problems.Base, cfg.Key),
 		spools:   spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},

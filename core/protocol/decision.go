@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -181,15 +182,13 @@ func (c *exchangeContext) Value(key any) any {
 // exit is how a handler left, as the middleware saw it.
 type exit uint8
 
+// The exits. The client got a whole response with the first two.
 const (
-	returned  exit = iota // it returned; its response is whole
+	returned  exit = iota // it returned
 	cancelled             // likewise, with a 4xx after the engine had cancelled it
 	panicked              // it panicked before it wrote anything
 	cut                   // its response was cut short, or it took the connection
 )
-
-// whole reports whether the client got a whole response.
-func (e exit) whole() bool { return e == returned || e == cancelled }
 
 // exitOf returns how a handler left. Its client may have left before, which cancels no
 // run: the causes are those of the engine.
@@ -203,6 +202,27 @@ func (x *Exchange) exitOf(e *end) exit {
 		return cancelled
 	default:
 		return returned
+	}
+}
+
+// meaning returns the status by which a response is kept or released: its own, or the one
+// of its Grpc-Status, because every response of gRPC has the status 200.
+func (x *Exchange) meaning(status int) int {
+	lines := group(x.scratch.trailers, "Grpc-Status")
+	if lines == nil {
+		lines = group(x.scratch.committed, "Grpc-Status")
+	}
+	if lines == nil || status != 200 {
+		return status
+	}
+	code, err := strconv.Atoi(lines[0].Value)
+	switch {
+	case err != nil || code < 0 || code >= len(grpcStatuses):
+		return 500
+	case code == 0:
+		return status
+	default:
+		return grpcStatuses[code]
 	}
 }
 

@@ -53,13 +53,6 @@ type Exchange struct {
 	finished bool
 }
 
-// newExchange returns the exchange in which the handler runs.
-func newExchange(ctx context.Context, g *Guard, a *reprise.Attempt, s *scratch, body []byte) *Exchange {
-	x := &Exchange{guard: g, attempt: a, scratch: s, body: Body{data: body}}
-	x.ctx = exchangeContext{Context: ctx, x: x}
-	return x
-}
-
 // Context returns the context to run the handler with. It is not cancelled when the
 // client leaves, but when the attempt loses its lease. See [reprise.Attempt.Context].
 func (x *Exchange) Context() context.Context { return &x.ctx }
@@ -197,15 +190,19 @@ type end struct {
 
 func (x *Exchange) finish(c Captured) Reply {
 	e := end{Captured: c, meaning: x.meaning(c.Status)}
-	e.handler, e.omit = x.takeDecision()
+	x.mu.Lock()
+	e.handler, e.omit, x.finished = x.decision, x.omitBody, true // from now on decisions are refused
+	x.mu.Unlock()
 	e.Oversize = e.Oversize || len(e.Body) > x.guard.cfg.Limits.ResponseBody
 	if x.attempt.Unprotected() {
 		_ = x.attempt.Release() // no response is recorded
 		return Reply{Mark: x.Mark()}
 	}
 	e.exit = x.exitOf(&e)
-	x.reportBeside(&e)
-	if e.exit.whole() {
+	if e.Reported != nil && e.exit == returned && e.meaning < 400 {
+		x.reportBeside(e.Reported)
+	}
+	if keep := &x.guard.cfg.Keep; e.exit <= cancelled && (keep.Decide != nil || keep.Annotate != nil) {
 		x.consult(&e)
 	}
 	if x.attempt.Transactional() && e.Oversize && e.handler != OutcomeUnknown && e.policy != OutcomeUnknown && !x.canOffload(&e.Captured) {
@@ -222,9 +219,6 @@ func (x *Exchange) finish(c Captured) Reply {
 // is resolved as for a panic of the handler (R33b).
 func (x *Exchange) consult(e *end) {
 	cfg, left := &x.guard.cfg.Keep, e.exit
-	if cfg.Decide == nil && cfg.Annotate == nil {
-		return
-	}
 	e.exit = panicked
 	defer func() {
 		if e.exit == panicked {
@@ -284,7 +278,7 @@ func (x *Exchange) unknown(e *end) Reply {
 // encode returns the stored form of a response, in the memory of the exchange.
 func (x *Exchange) encode(s *stored) []byte {
 	m, seal := x.scratch, &x.guard.cfg.Seal
-	if !seal.on() {
+	if !x.guard.seals {
 		m.payload = record.Append(m.payload[:0], s)
 		return m.payload
 	}
@@ -297,14 +291,6 @@ func (x *Exchange) encode(s *stored) []byte {
 // returned.
 func (x *Exchange) sealedFor() *record.SealedFor {
 	return &record.SealedFor{ID: x.attempt.ID(), Fingerprint: x.scratch.fingerprint, Key: string(x.scratch.key)}
-}
-
-// takeDecision returns the handler's decision, and refuses decisions from then on.
-func (x *Exchange) takeDecision() (decision Decision, omitBody bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.finished = true
-	return x.decision, x.omitBody
 }
 
 // omits reports whether the handler has said that its body is not to be stored.
@@ -355,7 +341,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	if c.Oversize && !omit && ok && s.Flags == record.Omitted {
 		x.warnOmitted()
 	}
-	if g.formOf(x.request, s) == formUnavailable {
+	if s.Flags != 0 && g.formOf(x.request, s) == formUnavailable {
 		x.announced = Field{}
 	}
 	return ok

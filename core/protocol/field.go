@@ -244,7 +244,10 @@ var (
 // rounded down to the second. There is none if the policy announces none, or if the
 // handler did.
 func (g *Guard) expiry(own []Field, at time.Time) Field {
-	if _, set := (Header{fields: own}).Get(FieldExpires); set || !g.cfg.Expires {
+	if !g.cfg.Expires {
+		return Field{}
+	}
+	if _, set := (Header{fields: own}).Get(FieldExpires); set {
 		return Field{}
 	}
 	return Field{Name: FieldExpires, Value: "@" + strconv.FormatInt(at.Add(g.retention).Unix(), 10)}

@@ -26,6 +26,8 @@ type Guard struct {
 	omit      []canonical.Pointer // Config.Fingerprint.Omit
 	grammar   keyGrammar
 	fields    fieldPolicy
+	seals     bool // responses from now on
+	offloads  bool // their bodies, if they are long
 	problems  problems
 	counts    counts
 	warned    warnings
@@ -143,8 +145,8 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	res, _ := g.engine.Begin(ctx, op) // the outcome classifies the error for a client
 	if res.Attempt != nil {
 		s.fingerprint, s.key = op.Fingerprint, append(s.key[:0], op.Key...)
-		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
-		x.version = req.version()
+		x := &Exchange{guard: g, attempt: res.Attempt, scratch: s, body: Body{data: body}, version: req.version()}
+		x.ctx = exchangeContext{Context: res.Attempt.Context(), x: x}
 		if g.cfg.Problems.Write != nil || req.isCall() {
 			own := *req
 			x.request = &own

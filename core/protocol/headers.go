@@ -137,15 +137,6 @@ func restore(header map[string][]string, list []Field) {
 	}
 }
 
-// dropControlFields removes the control fields (R11), which only the protocol sets.
-func (x *Exchange) dropControlFields(header map[string][]string) {
-	for name := range header {
-		if x.IsControlField(name) {
-			delete(header, name)
-		}
-	}
-}
-
 // appendTrailers appends to an empty list the trailer fields that net/http sends for the
 // header that a handler leaves: those with its prefix, without it, and those that the
 // values announced of a Trailer field name. In HTTP/1.1 a name that is announced twice is

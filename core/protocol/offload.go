@@ -22,7 +22,7 @@ import (
 // offloads it. All of the body follows by spoolMore.
 func (x *Exchange) startSpool() {
 	switch {
-	case !x.guard.cfg.Offload.writes(), x.attempt.Unprotected(), x.request.isCall():
+	case !x.guard.offloads, x.attempt.Unprotected(), x.request.isCall():
 		return
 	case x.omits() && !x.Buffered(): // one that is held back has to be somewhere
 		return
@@ -32,7 +32,7 @@ func (x *Exchange) startSpool() {
 		x.blobFailed(err)
 		return
 	}
-	if x.guard.cfg.Seal.on() {
+	if x.guard.seals {
 		x.spool.Encrypt()
 	}
 }
@@ -41,7 +41,7 @@ func (x *Exchange) startSpool() {
 // grows in few steps, so that it leaves little to collect.
 func (g *Guard) room(body []byte, n int) []byte {
 	size := len(body) + n
-	if !g.cfg.Offload.writes() || size <= cap(body) || size <= copyBuffer/8 {
+	if !g.offloads || size <= cap(body) || size <= copyBuffer/8 {
 		return body
 	}
 	return slices.Grow(body, max(size, min(8*size, g.cfg.Limits.ResponseBody))-len(body))
@@ -63,8 +63,8 @@ func (x *Exchange) spoolMore(p []byte) {
 // may not: they leave no way to tell a client that a body broke off. The message of a
 // call has to be whole in memory.
 func (x *Exchange) canOffload(c *Captured) bool {
-	cfg := &x.guard.cfg
-	return cfg.Offload.writes() && !x.request.isCall() && len(x.scratch.trailers) == 0 && (x.spool != nil || len(c.Body) > cfg.Limits.ResponseBody)
+	long := x.spool != nil || len(c.Body) > x.guard.cfg.Limits.ResponseBody
+	return x.guard.offloads && long && !x.request.isCall() && len(x.scratch.trailers) == 0
 }
 
 // dropSpool removes the spool.

@@ -83,7 +83,7 @@ func codeOf(err error, otherwise Code) Code {
 func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp store.Fingerprint, err error) {
 	switch {
 	case g.cfg.Fingerprint.Func == nil:
-		fp, err = DefaultFingerprint(req, key, body)
+		fp = contentFingerprint(req, key, body)
 	case len(g.omit) > 0:
 		fp = canonicalJSON(req, key, body, g.omit)
 	default:
@@ -104,11 +104,8 @@ func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.F
 // reportBeside notifies the observer of an error beside a complete response that is no
 // failure (R33d): retries get a replay of a response that the handler may not have meant
 // to send. A response that is a failure says so itself.
-func (x *Exchange) reportBeside(e *end) {
-	if e.Reported == nil || e.exit != returned || e.meaning >= 400 {
-		return
-	}
-	shown, err := guarded("the Error method of a reported error", func() error { return withoutKey(e.Reported, string(x.scratch.key)) })
+func (x *Exchange) reportBeside(reported error) {
+	shown, err := guarded("the Error method of a reported error", func() error { return withoutKey(reported, string(x.scratch.key)) })
 	x.guard.report(x.Context(), reprise.Event{Kind: EventReported, ID: x.attempt.ID(), Err: cmp.Or(err, shown)})
 }
 
@@ -191,11 +188,8 @@ func principalOf(scope func() (string, error)) (name string, err error) {
 // withheld stands in a record in the place of a description with the key in it.
 const withheld = "(withheld: it contained the key)"
 
-// description returns what the record of a request with a key tells operators about it.
+// description returns what Config.Describe tells operators about a request with a key.
 func (g *Guard) description(ctx context.Context, req *Request, key string) string {
-	if g.cfg.Describe == nil {
-		return ""
-	}
 	own := *req // so that the request of a guard without such a function stays off the heap
 	text, err := guarded("Config.Describe", func() string { return g.cfg.Describe(ctx, &own) })
 	switch {

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/internal/syntax"
 )
 
@@ -42,7 +44,7 @@ type Recorder struct {
 	state    recording
 	body     *Capture
 	status   int   // 0: the handler has not written its header
-	declared int64 // the Content-Length that the handler set; negative: none
+	declared int64 // the Content-Length that the handler set; negative: none that is valid
 	written  int64 // how much body the handler wrote, with what was beyond declared
 
 	cut      bool  // the adapter says that the response was cut short
@@ -132,7 +134,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	if r.declared >= 0 && r.written > r.declared {
 		return 0, errLength
 	}
-	if !r.body.fits(len(p)) {
+	if r.body.size+int64(len(p)) > r.body.limit {
 		r.overflow([]byte(p))
 	}
 	take(r.body, p)
@@ -253,27 +255,19 @@ func (r *Recorder) Status() int {
 
 // commit takes status and header as the handler's.
 func (r *Recorder) commit(status int) {
-	r.x.dropControlFields(r.header)
-	r.state, r.status, r.declared = held, status, declaredLength(r.header)
+	maps.DeleteFunc(r.header, func(name string, _ []string) bool { return record.IsControlField(name) }) // only the protocol sets those (R11)
+	r.state, r.status, r.declared = held, status, -1
+	if lines := r.header["Content-Length"]; len(lines) > 0 {
+		if n, err := strconv.ParseInt(syntax.TrimSpace(lines[0]), 10, 64); err == nil && n >= 0 {
+			r.declared = n
+		}
+	}
 	committed := appendMap(r.x.scratch.committed[:0], r.header)
 	for i := range committed {
 		committed[i].Value = cleanValue(committed[i].Value)
 	}
 	r.x.scratch.committed = committed
 	r.x.scratch.set = appendSet(r.x.scratch.set[:0], r.header, r.x.scratch.outer, r.x.scratch.places)
-}
-
-// declaredLength returns the Content-Length in header, -1 if it is missing or invalid.
-func declaredLength(header map[string][]string) int64 {
-	lines := header["Content-Length"]
-	if len(lines) == 0 {
-		return -1
-	}
-	n, err := strconv.ParseInt(syntax.TrimSpace(lines[0]), 10, 64)
-	if err != nil || n < 0 {
-		return -1
-	}
-	return n
 }
 
 // goLive sends the part that was held back.

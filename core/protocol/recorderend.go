@@ -44,19 +44,12 @@ func (r *Recorder) Finish() {
 		restore(r.header, s.outer)
 		reply.Response.write(r.header, r.wire)
 	default:
-		r.hold(&reply)
+		if reply.Stream != nil && r.declared < 0 && !r.cut && syntax.AllowsBody(r.status) {
+			// so that a body that breaks off is not taken for whole
+			s.committed = append(s.committed, Field{Name: "Content-Length", Value: strconv.FormatInt(reply.Length, 10)})
+		}
 		r.send(reply.Mark, reply.Stream)
 	}
-}
-
-// hold declares the length of a body that the exchange took, so that one that breaks off
-// is not taken for whole. A response that was cut short has none.
-func (r *Recorder) hold(reply *Reply) {
-	if reply.Stream == nil || r.cut || r.wrongLength() || r.declared >= 0 || !syntax.AllowsBody(r.status) {
-		return
-	}
-	s := r.x.scratch
-	s.committed = append(s.committed, Field{Name: "Content-Length", Value: strconv.FormatInt(reply.Length, 10)})
 }
 
 // wrongLength reports whether the body is shorter than the handler declared. One that was

@@ -110,13 +110,6 @@ func (v version) sendsTrailers(status int) bool {
 // isCall reports whether r is a call of [Guard.AdmitCall]. A nil request is not.
 func (r *Request) isCall() bool { return r != nil && r.message != nil }
 
-// cutTarget takes path and query from the target.
-func (r *Request) cutTarget() {
-	if strings.HasPrefix(r.Target, "/") {
-		r.Path, r.RawQuery, _ = strings.Cut(r.Target, "?")
-	}
-}
-
 // values returns the field lines called name, none if the request has no header.
 func (r *Request) values(name string) []string {
 	if r.Header == nil {
