@@ -1,6 +1,17 @@
 package protocol
 
-import "io"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/spool"
+	"github.com/reprise-go/reprise/core/store"
+)
 
 // Capture collects a response body that the handler gives to its framework as an
 // [io.Reader], and judges how it ended. It is not safe for concurrent use.
@@ -138,4 +149,130 @@ func (c *Capture) Captured(status int, err error) Captured {
 		err = io.EOF
 	}
 	return Captured{Status: status, Body: c.Bytes(), Oversize: c.over(), Cut: !c.stopped && !c.Whole(err)}
+}
+
+// A body that has outgrown the memory goes through a spool while it streams, and from
+// there to the blob store, before the record is completed (R35).
+
+// startSpool begins to spool a body that has outgrown its limit in memory, if the policy
+// offloads it. All of the body follows by spoolMore.
+func (x *Exchange) startSpool() {
+	switch {
+	case !x.guard.offloads, x.attempt.Unprotected(), x.request.isCall():
+		return
+	case x.omits() && !x.Buffered(): // one that is held back has to be somewhere
+		return
+	}
+	var err error
+	if x.spool, err = x.guard.spools.New(x.guard.cfg.Offload.MaxBody); err != nil {
+		x.blobFailed(err)
+		return
+	}
+	if x.guard.seals {
+		x.spool.Encrypt()
+	}
+}
+
+// room returns a body with room for n more bytes. A body that may outgrow the memory
+// grows in few steps, so that it leaves little to collect.
+func (g *Guard) room(body []byte, n int) []byte {
+	size := len(body) + n
+	if !g.offloads || size <= cap(body) || size <= copyBuffer/8 {
+		return body
+	}
+	return slices.Grow(body, max(size, min(8*size, g.cfg.Limits.ResponseBody))-len(body))
+}
+
+// spoolMore adds the next part of the body.
+func (x *Exchange) spoolMore(p []byte) {
+	x.keepHead(p)
+	if x.spool == nil {
+		return
+	}
+	if _, err := x.spool.Write(p); err != nil {
+		x.spool = nil
+		x.blobFailed(err)
+	}
+}
+
+// canOffload reports whether a body over the limit may be kept whole. One with trailers
+// may not: they leave no way to tell a client that a body broke off. The message of a
+// call has to be whole in memory.
+func (x *Exchange) canOffload(c *Captured) bool {
+	long := x.spool != nil || len(c.Body) > x.guard.cfg.Limits.ResponseBody
+	return x.guard.offloads && long && !x.request.isCall() && len(x.scratch.trailers) == 0
+}
+
+// dropSpool removes the spool.
+func (x *Exchange) dropSpool() {
+	if x.spool != nil {
+		x.spool.Close()
+		x.spool = nil
+	}
+}
+
+// flushSpool completes the spool of a handler that returned.
+func (x *Exchange) flushSpool() {
+	if x.spool == nil {
+		return
+	}
+	if _, err := x.spool.Ref(); err != nil {
+		x.spool = nil
+		x.blobFailed(err)
+	}
+}
+
+// offload writes the body to the blob store: the spooled one, or the one that the
+// framework has in memory.
+func (x *Exchange) offload(c *Captured) (ref record.Blob, ok bool) {
+	if x.spool == nil {
+		x.startSpool()
+		x.spoolMore(c.Body)
+		x.flushSpool()
+		defer x.dropSpool() // the framework sends its copy
+	}
+	if x.spool == nil {
+		return record.Blob{}, false
+	}
+	ref, err := x.spool.Ref()
+	if err == nil {
+		err = x.guard.putBlob(x.Context(), ref, x.spool)
+	}
+	if err != nil {
+		x.blobFailed(err)
+		return record.Blob{}, false
+	}
+	x.guard.counts.offloaded.Add(1)
+	return ref, true
+}
+
+// blobFailed counts and reports a body that is not kept.
+func (x *Exchange) blobFailed(err error) {
+	x.unkept = err
+	x.guard.counts.notOffloaded.Add(1)
+	x.guard.reportBlob(x.Context(), x.attempt.ID(), fmt.Errorf("the body of a response is not kept: %w", err))
+}
+
+// blobNotWritten is instead for effects that were rolled back because the body could not
+// be kept. If it may be kept later, the client waits as long as for a store.
+func (x *Exchange) blobNotWritten() Reply {
+	if x.unkept == nil || errors.Is(x.unkept, spool.ErrLimit) {
+		return x.instead(CodeResponseTooLarge)
+	}
+	p := x.guard.problems.of(CodeNotApplied)
+	p.RetryAfter = retryStore
+	return Reply{Replace: true, Response: x.guard.write(x.Context(), x.request, p)}
+}
+
+// putBlob writes a spool to the blob store.
+func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool.Spool) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // the completion reports a lost lease
+	defer cancel()
+	defer recovered("Config.Offload.Blobs.Put", &err)
+	return g.cfg.Offload.Blobs.Put(ctx, ref.Name(), s.Section(ctx))
+}
+
+// reportBlob notifies the observer of a failure of the blob store.
+func (g *Guard) reportBlob(ctx context.Context, id store.ID, err error) {
+	g.report(ctx, reprise.Event{Kind: EventBlobError, ID: id, Err: err})
 }

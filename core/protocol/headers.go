@@ -1,12 +1,9 @@
 package protocol
 
 import (
-	"io"
 	"net/textproto"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/reprise-go/reprise/core/internal/syntax"
 )
@@ -192,89 +189,55 @@ func namesField(lines []string, name string) bool {
 	return false
 }
 
-// Write sends r through a header map and a wire, as net/http and the frameworks
-// on it have them. Fields that outer layers set stay, unless r has them too or removes
-// them. The length of the body is declared, unless trailers follow it. That of an empty
-// one is left to the server, since an outer layer may make a body for responses that have
-// none. A Stream is closed.
-func (r Response) Write(header map[string][]string, wire Wire) {
-	defer r.Close()
-	r.write(header, wire)
+// sniffed is how much of a body net/http looks at to guess its media type.
+const sniffed = 512
+
+// settleType guesses the media type from the bytes written until now, and guesses none
+// later: the header would have left.
+func (r *Recorder) settleType() {
+	s := r.x.scratch
+	if r.nameType(s.response); group(s.committed, "Content-Type") == nil {
+		s.committed = append(s.committed, Field{Name: "Content-Type", Remove: true, Suppress: true})
+	}
 }
 
-// write is Write without the close.
-func (r Response) write(header map[string][]string, wire Wire) {
-	length := r.length()
-	values := make([]string, 0, r.Header.Len()+1)
-	for f := range r.Header.All() {
-		switch {
-		case f.Suppress:
-			header[f.Name] = nil
-		case f.Remove:
-			delete(header, f.Name)
-		case f.Add:
-			header[f.Name] = append(header[f.Name], f.Value)
-		default:
-			values = append(values, f.Value)
-			header[f.Name] = values[len(values)-1 : len(values) : len(values)]
+// announced returns the values of the Trailer field that the handler wrote.
+func (r *Recorder) announced() (lines []string) {
+	for _, f := range group(r.x.scratch.committed, "Trailer") {
+		lines = append(lines, f.Value)
+	}
+	return lines
+}
+
+// waits is how long a body net/http holds back, so that it can declare its length.
+const waits = 2 << 10
+
+// sendsTrailers reports whether the client gets the trailers of the response. In HTTP/1.1
+// they only follow a body in chunks, which is one without a declared length that was
+// flushed, or is long, or has trailers that were known before it.
+func (r *Recorder) sendsTrailers() bool {
+	if r.x.version != http11 || !syntax.AllowsBody(r.status) {
+		return r.x.version.sendsTrailers(r.status)
+	}
+	known := func(f Field) bool {
+		return f.Name == "Trailer" && !f.Suppress || strings.HasPrefix(f.Name, trailerPrefix)
+	}
+	return r.declared < 0 && (r.state == live || r.written > waits || slices.ContainsFunc(r.x.scratch.committed, known))
+}
+
+// nameType adds the media type that the framework would guess, so that a replay has the
+// one of the first response. Only a field from below the middleware prevents that: an
+// outer layer that compresses sets Content-Encoding for bytes that it has not seen yet.
+// start is the start of the body.
+func (r *Recorder) nameType(start []byte) {
+	s := r.x.scratch
+	if r.sniff == nil || len(start) == 0 || !syntax.AllowsBody(r.status) || group(s.committed, "Content-Type") != nil {
+		return
+	}
+	for _, name := range []string{"Content-Encoding", "Transfer-Encoding"} {
+		if own := group(s.committed, name); len(own) > 0 && own[0].Value != "" && !sameFields(own, group(s.outer, name)) {
+			return
 		}
 	}
-	if _, typed := header["Content-Type"]; !typed && length > 0 {
-		header["Content-Type"] = nil // the first response had none, so none is guessed (R16)
-	}
-	bodied := syntax.AllowsBody(r.Status)
-	switch {
-	case r.Trailer.Len() > 0:
-		header["Trailer"] = trailerNames(r.Trailer)
-	case bodied && length > 0:
-		values = append(values, strconv.FormatInt(length, 10))
-		header["Content-Length"] = values[len(values)-1:]
-	}
-	wire.WriteHeader(r.Status)
-	switch { // it does not matter whether the client is still there
-	case !bodied:
-	case r.Stream != nil:
-		_ = copyStream(wire, r.Stream) // less than the declared length ends the connection
-	case length > 0:
-		_, _ = wire.Write(r.Body)
-	}
-	for f := range r.Trailer.All() {
-		name := trailerPrefix + f.Name // so that a layer which takes the header late does not send it as a field
-		if !f.Add {
-			delete(header, name)
-			delete(header, f.Name) // whose values net/http would add
-		}
-		header[name] = append(header[name], f.Value)
-	}
-}
-
-// length returns how long the body is.
-func (r Response) length() int64 {
-	if r.Stream != nil {
-		return r.Length
-	}
-	return int64(len(r.Body))
-}
-
-// copyStream writes a stream to the wire in parts.
-func copyStream(wire Wire, stream io.Reader) error {
-	buf := copyBuffers.Get().(*[copyBuffer]byte)
-	defer copyBuffers.Put(buf)
-	_, err := io.CopyBuffer(struct{ io.Writer }{wire}, struct{ io.Reader }{stream}, buf[:])
-	return err
-}
-
-const copyBuffer = 32 << 10
-
-var copyBuffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
-
-// trailerNames returns the value of the Trailer field that announces trailers.
-func trailerNames(trailers Header) []string {
-	var names []string
-	for f := range trailers.All() {
-		if !f.Add {
-			names = append(names, f.Name)
-		}
-	}
-	return []string{strings.Join(names, ", ")}
+	s.committed = append(s.committed, Field{Name: "Content-Type", Value: r.sniff(start)})
 }

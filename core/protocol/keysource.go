@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"context"
 	"encoding/hex"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -205,20 +207,6 @@ func (k KeySource) check() error {
 // maxPlace bounds the names of parameters and functions, in bytes.
 const maxPlace = 64
 
-// lines returns the first field line that carries a key, under any of the names, and how
-// many there are.
-func (k *KeySource) lines(req *Request) (line string, n int) {
-	for _, name := range k.names {
-		if values := req.values(name); len(values) > 0 {
-			if n == 0 {
-				line = values[0]
-			}
-			n += len(values)
-		}
-	}
-	return line, n
-}
-
 // misread returns why the source cannot read a body of the request's media type, if it
 // cannot. It looks at the header only.
 func (k *KeySource) misread(req *Request) error {
@@ -271,6 +259,43 @@ func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, er
 	}
 	key, err = keyGrammar{mode: Compat, max: g.grammar.max}.parse(key) // Strict is about the notation of a field
 	return key, true, err
+}
+
+// errKeysDiffer is the error of a request with two keys that are not the same.
+var errKeysDiffer = errors.New("the keys differ")
+
+// agreed returns the key of a request that has inHeader in its header, or "": that of the
+// source, if there is one, must be the same.
+func (g *Guard) agreed(req *Request, body []byte, inHeader string) (key string, err error) {
+	key, found, err := g.sourceKey(req, body)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
+		return inHeader, nil
+	case inHeader != "" && inHeader != key:
+		return "", errKeysDiffer
+	default:
+		return key, nil
+	}
+}
+
+// refuseSource refuses a request whose source of the key is wrong. It has inHeader in its
+// header, or "".
+func (g *Guard) refuseSource(ctx context.Context, req *Request, inHeader string, err error) Admission {
+	k := &g.cfg.Key
+	differ := errors.Is(err, errKeysDiffer)
+	if err = withoutKey(err, inHeader); codeOf(err, "") != "" {
+		err = withoutKey(err, "") // the source may have shown another key
+	}
+	switch code := codeOf(err, CodeKeyInvalid); {
+	case code == CodeInternalError:
+		return g.refuse(ctx, req, code, err)
+	case differ:
+		return g.refuseKey(ctx, req, k.header()+" and the "+k.String(), errKeyDiffers)
+	default:
+		return g.refuseKey(ctx, req, k.String(), err)
+	}
 }
 
 // contentKey begins the keys of [KeyContent], which no client can send: a control byte

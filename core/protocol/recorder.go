@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/reprise-go/reprise/core/internal/record"
@@ -181,9 +180,6 @@ func (r *Recorder) overflow(next []byte) {
 	}
 }
 
-// sniffed is how much of a body net/http looks at to guess its media type.
-const sniffed = 512
-
 // Flush sends the written part, and the rest of the response as it is written from now
 // on. If the effects commit with the response, it sends no byte and returns false: only
 // status and header are from then on as if they had left.
@@ -202,15 +198,6 @@ func (r *Recorder) Flush() bool {
 	}
 	r.goLive()
 	return true
-}
-
-// settleType guesses the media type from the bytes written until now, and guesses none
-// later: the header would have left.
-func (r *Recorder) settleType() {
-	s := r.x.scratch
-	if r.nameType(s.response); group(s.committed, "Content-Type") == nil {
-		s.committed = append(s.committed, Field{Name: "Content-Type", Remove: true, Suppress: true})
-	}
 }
 
 // Hijack says that the handler took the connection: there is no response to keep.
@@ -309,43 +296,90 @@ func (r *Recorder) send(mark Field, stream io.Reader) {
 	s.kept = late
 }
 
-// announced returns the values of the Trailer field that the handler wrote.
-func (r *Recorder) announced() (lines []string) {
-	for _, f := range group(r.x.scratch.committed, "Trailer") {
-		lines = append(lines, f.Value)
-	}
-	return lines
-}
-
-// waits is how long a body net/http holds back, so that it can declare its length.
-const waits = 2 << 10
-
-// sendsTrailers reports whether the client gets the trailers of the response. In HTTP/1.1
-// they only follow a body in chunks, which is one without a declared length that was
-// flushed, or is long, or has trailers that were known before it.
-func (r *Recorder) sendsTrailers() bool {
-	if r.x.version != http11 || !syntax.AllowsBody(r.status) {
-		return r.x.version.sendsTrailers(r.status)
-	}
-	known := func(f Field) bool {
-		return f.Name == "Trailer" && !f.Suppress || strings.HasPrefix(f.Name, trailerPrefix)
-	}
-	return r.declared < 0 && (r.state == live || r.written > waits || slices.ContainsFunc(r.x.scratch.committed, known))
-}
-
-// nameType adds the media type that the framework would guess, so that a replay has the
-// one of the first response. Only a field from below the middleware prevents that: an
-// outer layer that compresses sets Content-Encoding for bytes that it has not seen yet.
-// start is the start of the body.
-func (r *Recorder) nameType(start []byte) {
-	s := r.x.scratch
-	if r.sniff == nil || len(start) == 0 || !syntax.AllowsBody(r.status) || group(s.committed, "Content-Type") != nil {
+// Finish finishes the exchange after the handler returned, and sends the response. Only
+// the first call has an effect. It panics if Config.Keep.Decide does.
+func (r *Recorder) Finish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == ended {
 		return
 	}
-	for _, name := range []string{"Content-Encoding", "Transfer-Encoding"} {
-		if own := group(s.committed, name); len(own) > 0 && own[0].Value != "" && !sameFields(own, group(s.outer, name)) {
-			return
-		}
+	if r.state == open {
+		r.commit(200)
 	}
-	s.committed = append(s.committed, Field{Name: "Content-Type", Value: r.sniff(start)})
+	s, left := r.x.scratch, r.state
+	if left == held {
+		r.nameType(s.response)
+	}
+	s.trailers = appendTrailers(s.trailers[:0], r.header, r.announced(), r.x.version)
+	r.x.trailersLost = !r.sendsTrailers()
+	r.state = ended
+	decided := false
+	defer func() {
+		if !decided && left == held { // Config.Keep.Decide panicked
+			restore(r.header, s.outer)
+		}
+	}()
+	reply := r.x.Finish(Captured{
+		Status: r.status, Body: s.response, Oversize: left != taken && r.body.over(), Sent: left == live, Reported: r.reported,
+		Cut: left == taken || r.cut || !r.heard() && r.wrongLength(),
+	})
+	decided = true
+	defer reply.Close()
+	switch {
+	case left != held:
+	case reply.Replace:
+		restore(r.header, s.outer)
+		reply.Response.write(r.header, r.wire)
+	default:
+		if reply.Stream != nil && r.declared < 0 && !r.cut && syntax.AllowsBody(r.status) {
+			// so that a body that breaks off is not taken for whole
+			s.committed = append(s.committed, Field{Name: "Content-Length", Value: strconv.FormatInt(reply.Length, 10)})
+		}
+		r.send(reply.Mark, reply.Stream)
+	}
 }
+
+// wrongLength reports whether the body is shorter than the handler declared. One that was
+// to be longer is whole without the writes that were refused, unless one of them had its
+// end in it.
+func (r *Recorder) wrongLength() bool {
+	return r.declared >= 0 && r.body.size != r.declared && syntax.AllowsBody(r.status)
+}
+
+// Abandon finishes the exchange of a handler that did not return: it panicked, or ended
+// its goroutine. The panic continues. If no byte has been sent, the header is as it was
+// before the handler, unless Cut says that it is not the handler's alone. A handler that
+// ended because its client left a body that is too long to be kept has finished (R35).
+// After Finish it is a no-op, so that it can be deferred; Close calls it.
+func (r *Recorder) Abandon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := r.state
+	if left == ended {
+		return
+	}
+	r.state = ended
+	r.x.dropSpool()
+	if r.heard() && left != taken { // as frameworks end a copy that fails: the operation was done before its response
+		defer func() { _ = recover() }() // of Config.Keep.Decide: the end of the handler goes on
+		r.x.Finish(Captured{Status: r.status, Sent: left == live, Oversize: true, Reported: r.reported}).Close()
+		return
+	}
+	started := left != open || r.cut
+	r.x.Finish(Captured{Status: r.status, Sent: left == live, Panicked: !started, Cut: started}).Close()
+	if (left == open || left == held) && !r.cut {
+		restore(r.header, r.x.scratch.outer)
+	}
+}
+
+// Close abandons a run that was not finished, and closes the exchange. It is meant to be
+// deferred before the handler runs.
+func (r *Recorder) Close() {
+	defer r.x.Close()
+	r.Abandon()
+}
+
+// heard reports whether the handler can have ended because its client left: one that
+// writes on after a Write has failed ends for another reason.
+func (r *Recorder) heard() bool { return r.left && r.failed < 2 }

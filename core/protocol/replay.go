@@ -2,10 +2,18 @@ package protocol
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
 	"strings"
+	"sync"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/record"
+	"github.com/reprise-go/reprise/core/internal/syntax"
+	"github.com/reprise-go/reprise/core/protocol/internal/spool"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var summaryBody = []byte(`{"status":"completed"}`)
@@ -87,4 +95,177 @@ func describesBody(name string) bool {
 	default:
 		return strings.HasPrefix(lower, "content-")
 	}
+}
+
+// replayBlob returns a stored response whose body is a blob, or the problem with it.
+func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Response {
+	body, err := g.fetchBlob(ctx, s.Blob)
+	if err == nil {
+		return Response{Status: s.Status, Header: Header{fields: markReplayed, stored: s.Header}, Stream: body.Body(), Length: s.Blob.Length()}
+	}
+	err = fmt.Errorf("the body of a response is not replayed: %w", err)
+	var damaged record.DamagedBlob
+	if errors.Is(err, ErrNoBlob) || errors.As(err, &damaged) {
+		g.counts.blobsLost.Add(1)
+		g.reportBlob(ctx, store.ID{}, err)
+		return g.problem(ctx, req, CodeResultUnavailable)
+	}
+	if ctx.Err() == nil { // the client waits for the response
+		g.counts.blobsUnread.Add(1)
+		g.reportBlob(ctx, store.ID{}, err)
+	}
+	return g.write(ctx, req, g.problems.ofBlob())
+}
+
+var errNoBlobs = fmt.Errorf("%w: the record needs Config.Offload.Blobs", store.ErrMisconfigured)
+
+// fetchBlob reads a blob into a spool and checks it, so that its digest is known before
+// the first byte leaves. The caller closes the spool.
+func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool.Spool, err error) {
+	if g.cfg.Offload.Blobs == nil {
+		return nil, errNoBlobs
+	}
+	s, err := g.replays.New(ref.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Offload.Timeout)
+	defer cancel()
+	if err := g.readBlob(ctx, ref, s); err != nil {
+		return nil, err
+	}
+	got, err := s.Ref()
+	switch {
+	case err != nil:
+		return nil, err
+	case got.Size != ref.Size:
+		return nil, record.DamagedBlob(fmt.Sprintf("has %d bytes, want %d", got.Size, ref.Size))
+	case got.SHA256 != ref.SHA256:
+		return nil, record.DamagedBlob("has other bytes than were written")
+	}
+	s.DecryptWith(ref.Key)
+	return s, nil
+}
+
+// readBlob reads a blob into a spool, as far as it goes.
+func (g *Guard) readBlob(ctx context.Context, ref record.Blob, s *spool.Spool) (err error) {
+	defer recovered("Config.Offload.Blobs.Open", &err)
+	r, err := g.cfg.Offload.Blobs.Open(ctx, ref.Name())
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	buf := copyBuffers.Get().(*[copyBuffer]byte)
+	defer copyBuffers.Put(buf)
+	_, err = io.CopyBuffer(struct{ io.Writer }{s}, struct{ io.Reader }{readUntil{ctx, r}}, buf[:])
+	if errors.Is(err, spool.ErrLimit) {
+		return record.DamagedBlob(fmt.Sprintf("has more than %d bytes", ref.Size))
+	}
+	return err
+}
+
+// readUntil fails once its context has ended.
+type readUntil struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements [io.Reader].
+func (r readUntil) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
+}
+
+// Write sends r through a header map and a wire, as net/http and the frameworks
+// on it have them. Fields that outer layers set stay, unless r has them too or removes
+// them. The length of the body is declared, unless trailers follow it. That of an empty
+// one is left to the server, since an outer layer may make a body for responses that have
+// none. A Stream is closed.
+func (r Response) Write(header map[string][]string, wire Wire) {
+	defer r.Close()
+	r.write(header, wire)
+}
+
+// write is Write without the close.
+func (r Response) write(header map[string][]string, wire Wire) {
+	length := r.length()
+	values := make([]string, 0, r.Header.Len()+1)
+	for f := range r.Header.All() {
+		switch {
+		case f.Suppress:
+			header[f.Name] = nil
+		case f.Remove:
+			delete(header, f.Name)
+		case f.Add:
+			header[f.Name] = append(header[f.Name], f.Value)
+		default:
+			values = append(values, f.Value)
+			header[f.Name] = values[len(values)-1 : len(values) : len(values)]
+		}
+	}
+	if _, typed := header["Content-Type"]; !typed && length > 0 {
+		header["Content-Type"] = nil // the first response had none, so none is guessed (R16)
+	}
+	bodied := syntax.AllowsBody(r.Status)
+	switch {
+	case r.Trailer.Len() > 0:
+		header["Trailer"] = trailerNames(r.Trailer)
+	case bodied && length > 0:
+		values = append(values, strconv.FormatInt(length, 10))
+		header["Content-Length"] = values[len(values)-1:]
+	}
+	wire.WriteHeader(r.Status)
+	switch { // it does not matter whether the client is still there
+	case !bodied:
+	case r.Stream != nil:
+		_ = copyStream(wire, r.Stream) // less than the declared length ends the connection
+	case length > 0:
+		_, _ = wire.Write(r.Body)
+	}
+	for f := range r.Trailer.All() {
+		name := trailerPrefix + f.Name // so that a layer which takes the header late does not send it as a field
+		if !f.Add {
+			delete(header, name)
+			delete(header, f.Name) // whose values net/http would add
+		}
+		header[name] = append(header[name], f.Value)
+	}
+}
+
+// length returns how long the body is.
+func (r Response) length() int64 {
+	if r.Stream != nil {
+		return r.Length
+	}
+	return int64(len(r.Body))
+}
+
+// copyStream writes a stream to the wire in parts.
+func copyStream(wire Wire, stream io.Reader) error {
+	buf := copyBuffers.Get().(*[copyBuffer]byte)
+	defer copyBuffers.Put(buf)
+	_, err := io.CopyBuffer(struct{ io.Writer }{wire}, struct{ io.Reader }{stream}, buf[:])
+	return err
+}
+
+const copyBuffer = 32 << 10
+
+var copyBuffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
+
+// trailerNames returns the value of the Trailer field that announces trailers.
+func trailerNames(trailers Header) []string {
+	var names []string
+	for f := range trailers.All() {
+		if !f.Add {
+			names = append(names, f.Name)
+		}
+	}
+	return []string{strings.Join(names, ", ")}
 }
