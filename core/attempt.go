@@ -54,7 +54,10 @@ const (
 )
 
 func newAttempt(c *call) *Attempt {
-	a := &Attempt{call: *c, after: c.detached()}
+	a := &Attempt{call: *c, after: context.Background()}
+	if c.engine.cfg.Detach != nil {
+		a.after = c.detached()
+	}
 	a.run.attempt = a
 	a.lease.index = -1
 	return a

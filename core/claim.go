@@ -88,12 +88,8 @@ func (c *call) hasValues() bool {
 // copies. It is called while the request lives.
 func (c *call) detached() (ctx context.Context) {
 	ctx = context.Background()
-	detach := c.engine.cfg.Detach
-	if detach == nil {
-		return ctx
-	}
 	defer func() { _ = recover() }() // then there are no values
-	if copied := detach(c.values); copied != nil {
+	if copied := c.engine.cfg.Detach(c.values); copied != nil {
 		ctx = context.WithoutCancel(copied)
 	}
 	return ctx

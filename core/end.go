@@ -50,7 +50,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 		return a.completed(EndUnrecorded, a.claimErr), nil
 	}
 	ctx := a.completionContext()
-	begun := a.closeTx()
+	begun := a.tx != nil && a.closeTx()
 	r := store.CompleteRequest{
 		ID: a.id, Owner: a.owner, Payload: c.Payload, Policy: a.policy,
 		Fingerprint: a.fingerprint, Description: a.description, Attempt: a.number, Fence: a.fence,
@@ -321,12 +321,8 @@ func endOfLost(holder store.Outcome) AttemptEnd {
 	}
 }
 
-// closeTx takes the transaction away from the handler, and reports whether there is one
-// that has begun.
+// closeTx takes the transaction away from the handler, and reports whether it has begun.
 func (a *Attempt) closeTx() (begun bool) {
-	if a.tx == nil {
-		return false
-	}
 	defer func() {
 		if recover() != nil {
 			begun = true // it may have

@@ -84,7 +84,7 @@ func (a *Attempt) endEmpty(end AttemptEnd, ask func(context.Context) error) erro
 		}
 	}()
 	ctx := a.completionContext()
-	if a.closeTx() {
+	if a.tx != nil && a.closeTx() {
 		a.rollback(ctx)
 	}
 	err := ask(ctx)

@@ -180,7 +180,7 @@ func TestAbandonedHandlerDoesNotAffectTheNextRequest(t *testing.T) {
 			}
 			rec.WriteHeader(http.StatusTeapot)
 			rec.Finish()
-			rec.Abandon()
+			rec.Close()
 			if rec.Flush() || protocol.Release(ctx) || protocol.Keep(ctx) || protocol.OmitBody(ctx) {
 				t.Error("decided after the request")
 				return

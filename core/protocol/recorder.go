@@ -314,6 +314,9 @@ func (r *Recorder) Finish() {
 	s.trailers = appendTrailers(s.trailers[:0], r.header, r.announced(), r.x.version)
 	r.x.trailersLost = !r.sendsTrailers()
 	r.state = ended
+	// A body that was to be longer is whole without the writes that were refused, unless one
+	// of them had its end in it.
+	wrongLength := r.declared >= 0 && r.body.size != r.declared && syntax.AllowsBody(r.status)
 	decided := false
 	defer func() {
 		if !decided && left == held { // Config.Keep.Decide panicked
@@ -322,7 +325,7 @@ func (r *Recorder) Finish() {
 	}()
 	reply := r.x.Finish(Captured{
 		Status: r.status, Body: s.response, Oversize: left != taken && r.body.over(), Sent: left == live, Reported: r.reported,
-		Cut: left == taken || r.cut || !r.heard() && r.wrongLength(),
+		Cut: left == taken || r.cut || wrongLength && !r.heard(),
 	})
 	decided = true
 	defer reply.Close()
@@ -340,19 +343,14 @@ func (r *Recorder) Finish() {
 	}
 }
 
-// wrongLength reports whether the body is shorter than the handler declared. One that was
-// to be longer is whole without the writes that were refused, unless one of them had its
-// end in it.
-func (r *Recorder) wrongLength() bool {
-	return r.declared >= 0 && r.body.size != r.declared && syntax.AllowsBody(r.status)
-}
-
-// Abandon finishes the exchange of a handler that did not return: it panicked, or ended
-// its goroutine. The panic continues. If no byte has been sent, the header is as it was
-// before the handler, unless Cut says that it is not the handler's alone. A handler that
-// ended because its client left a body that is too long to be kept has finished (R35).
-// After Finish it is a no-op, so that it can be deferred; Close calls it.
-func (r *Recorder) Abandon() {
+// Close closes the exchange. It is meant to be deferred before the handler runs. Without
+// Finish before it, the handler did not return: it panicked, or ended its goroutine. Then
+// Close finishes the exchange, and the panic continues. If no byte has been sent, the
+// header is as it was before the handler, unless Cut says that it is not the handler's
+// alone. A handler that ended because its client left a body that is too long to be kept
+// has finished (R35).
+func (r *Recorder) Close() {
+	defer r.x.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := r.state
@@ -371,13 +369,6 @@ func (r *Recorder) Abandon() {
 	if (left == open || left == held) && !r.cut {
 		restore(r.header, r.x.scratch.outer)
 	}
-}
-
-// Close abandons a run that was not finished, and closes the exchange. It is meant to be
-// deferred before the handler runs.
-func (r *Recorder) Close() {
-	defer r.x.Close()
-	r.Abandon()
 }
 
 // heard reports whether the handler can have ended because its client left: one that
