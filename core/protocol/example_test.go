@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"time"
 
@@ -69,4 +70,38 @@ func ExampleGuard_With() {
 	// Output:
 	// 400
 	// 400
+}
+
+// A sender of messages reports each status of each of them, in a form without an ID of
+// its own, and repeats the report until it is answered. The two fields together are the
+// key.
+func ExampleKeyFunc() {
+	status := func(_ *protocol.Request, body []byte) (string, error) {
+		form, err := url.ParseQuery(string(body))
+		if err != nil || !form.Has("message") {
+			return "", err // no key: Required refuses the request
+		}
+		return form.Get("message") + ":" + form.Get("status"), nil
+	}
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true, Key: protocol.KeyFunc("message and status", status)})
+	if err != nil {
+		panic(err)
+	}
+	defer guard.Close(context.Background())
+	for _, body := range []string{"message=SM1&status=sent", "message=SM1&status=delivered", "message=SM1&status=sent", "status=sent"} {
+		r := protocol.Request{Method: "POST", Path: "/status", Bytes: []byte(body)}
+		admission := guard.Admit(context.Background(), r, func() (string, error) { return "sender", nil })
+		if x := admission.Exchange; x != nil {
+			x.Finish(protocol.Captured{Status: http.StatusNoContent})
+			x.Close()
+			fmt.Println(body, "runs")
+		} else {
+			fmt.Println(body, "is answered:", admission.Response.Status)
+		}
+	}
+	// Output:
+	// message=SM1&status=sent runs
+	// message=SM1&status=delivered runs
+	// message=SM1&status=sent is answered: 204
+	// status=sent is answered: 400
 }
