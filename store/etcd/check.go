@@ -3,9 +3,7 @@ package repriseetcd
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -67,22 +65,6 @@ func supported(version string) bool {
 	var major, minor int
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	return err == nil && (major > 3 || major == 3 && minor >= 4)
-}
-
-// report logs the warnings among findings, and returns the unsafe ones as an error.
-func report(ctx context.Context, logger *slog.Logger, findings []store.Finding) error {
-	var unsafe []string
-	for _, f := range findings {
-		if f.Severity == store.Unsafe {
-			unsafe = append(unsafe, f.Code+": "+f.Detail)
-			continue
-		}
-		logger.LogAttrs(ctx, slog.LevelWarn, "repriseetcd: "+f.Detail, slog.String("code", f.Code))
-	}
-	if len(unsafe) > 0 {
-		return misconfigured("%s", strings.Join(unsafe, "; "))
-	}
-	return nil
 }
 
 // probe tries every operation on a new record.

@@ -56,7 +56,3 @@ func fail(class, cause error) error {
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: etcd store: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
 }
-
-func misconfigured(format string, args ...any) error {
-	return fmt.Errorf("%w: etcd store: %s", store.ErrMisconfigured, fmt.Sprintf(format, args...))
-}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/prefix"
+	"github.com/reprise-go/reprise/store/internal/probe"
 	"github.com/reprise-go/reprise/store/internal/replays"
 )
 
@@ -74,11 +75,7 @@ func Open(ctx context.Context, client *clientv3.Client, c Config) (*Store, error
 	if err != nil {
 		return nil, err
 	}
-	findings, err := s.Check(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := report(ctx, s.config.Logger, findings); err != nil {
+	if err := probe.Judge(ctx, "etcd", s.config.Logger, s); err != nil {
 		return nil, err
 	}
 	if err := s.probe(ctx); err != nil {

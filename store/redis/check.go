@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"math"
 	"reflect"
 	"slices"
@@ -121,22 +120,6 @@ func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) [
 func hasPipelinePool(node *redis.Client) bool {
 	stats := reflect.ValueOf(node.PoolStats()).Elem().FieldByName("PipelineStats")
 	return stats.Kind() == reflect.Pointer && !stats.IsNil()
-}
-
-// judge logs the warnings among findings, and returns the unsafe ones as an error.
-func judge(ctx context.Context, logger *slog.Logger, findings []store.Finding) error {
-	var unsafe []string
-	for _, f := range findings {
-		if f.Severity == store.Unsafe {
-			unsafe = append(unsafe, f.Code+": "+f.Detail)
-			continue
-		}
-		logger.LogAttrs(ctx, slog.LevelWarn, "repriseredis: "+f.Detail, slog.String("code", f.Code))
-	}
-	if len(unsafe) > 0 {
-		return misconfigured("%s", strings.Join(unsafe, "; "))
-	}
-	return nil
 }
 
 // tryChannel publishes to a channel at node and subscribes to it.

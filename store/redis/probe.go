@@ -26,9 +26,9 @@ func (s *Store) probe(ctx context.Context) error {
 			return fmt.Errorf("trying to read a record on %s: %w", node.Options().Addr, err)
 		}
 		err = (&probe.Probe{
-			Name: "redis", Store: probed{s, id, false}, Rival: probed{s, id, true},
-			Read:   func(ctx context.Context, _ store.ID) error { _, err := s.Inspect(ctx, id); return err },
-			Delete: func(ctx context.Context, _ store.ID) error { return s.forget(ctx, id) },
+			Name: "redis", ID: id, Store: s, Rival: s,
+			Read:   func(ctx context.Context, id store.ID) error { _, err := s.Inspect(ctx, id); return err },
+			Delete: s.forget,
 		}).Run(ctx)
 		if err != nil {
 			return fmt.Errorf("%w (on %s)", err, node.Options().Addr)
@@ -44,38 +44,6 @@ func (s *Store) forget(ctx context.Context, id store.ID) error {
 		return err
 	}
 	return s.Resolve(ctx, id, store.Resolution{State: r.State, Fence: r.Fence, Forget: true})
-}
-
-// probed is the store with one record, whatever the ID, which decides about the node. The
-// claims of a rival wait, because those are made by a script.
-type probed struct {
-	*Store
-	id    store.ID
-	waits bool
-}
-
-func (p probed) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	r.ID, r.Waiting = p.id, p.waits
-	return p.Store.Claim(ctx, r)
-}
-
-func (p probed) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	rs[0].ID = p.id
-	return p.Store.Renew(ctx, rs)
-}
-
-func (p probed) Complete(ctx context.Context, r store.CompleteRequest) error {
-	r.ID = p.id
-	return p.Store.Complete(ctx, r)
-}
-
-func (p probed) Unknown(ctx context.Context, r store.UnknownRequest) error {
-	r.ID = p.id
-	return p.Store.Unknown(ctx, r)
-}
-
-func (p probed) Release(ctx context.Context, _ store.ID, owner store.Owner) error {
-	return p.Store.Release(ctx, p.id, owner)
 }
 
 // probeReads tries the commands that do not write, before any claim: a claim that is

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/probe"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -73,11 +74,7 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	findings, err := s.Check(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := judge(ctx, cmp.Or(c.Logger, slog.Default()), findings); err != nil {
+	if err := probe.Judge(ctx, "redis", cmp.Or(c.Logger, slog.Default()), s); err != nil {
 		return nil, err
 	}
 	if err := s.probe(ctx); err != nil {

@@ -1,6 +1,7 @@
-// Package probe tries every operation of a store on a record that it deletes again.
-// Otherwise, the first sign of a problem that the settings of a server do not show would
-// be a handler that has run and whose response cannot be stored.
+// Package probe decides whether a store can be opened: by the findings of its check, and
+// by a trial of every operation on a record that it deletes again. Otherwise, the first
+// sign of a problem that the settings of a server do not show would be a handler that has
+// run and whose response cannot be stored.
 package probe
 
 import (
@@ -8,6 +9,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -17,9 +20,31 @@ import (
 // deletes the row of a probe whose process died.
 const duration = 10 * time.Second
 
+// Judge checks a store. It logs the warnings among the findings, and returns the unsafe
+// ones as an error. name is that of the database.
+func Judge(ctx context.Context, name string, logger *slog.Logger, st store.Checker) error {
+	findings, err := st.Check(ctx)
+	if err != nil {
+		return err
+	}
+	var unsafe []string
+	for _, f := range findings {
+		if f.Severity == store.Unsafe {
+			unsafe = append(unsafe, f.Code+": "+f.Detail)
+			continue
+		}
+		logger.LogAttrs(ctx, slog.LevelWarn, "reprise: "+f.Detail, slog.String("store", name), slog.String("code", f.Code))
+	}
+	if len(unsafe) > 0 {
+		return fmt.Errorf("%w: %s: open: %s", store.ErrMisconfigured, name, strings.Join(unsafe, "; "))
+	}
+	return nil
+}
+
 // Probe is a trial of a store.
 type Probe struct {
 	Name     string                                // of the database, in error texts
+	ID       store.ID                              // of the record; zero: a random one
 	Store    store.Store                           // the store
 	Rival    store.Store                           // over the same records
 	LostRace error                                 // the error of a call that loses every race; nil: none
@@ -33,9 +58,11 @@ func (p *Probe) Run(ctx context.Context) (err error) {
 	defer cancel()
 	const payload = "probe"
 	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: duration, Policy: store.Policy{Label: store.ProbeLabel, Retention: duration, Horizon: duration}}
-	_, _ = rand.Read(r.ID[:]) // never returns an error
+	if r.ID = p.ID; r.ID == (store.ID{}) {
+		_, _ = rand.Read(r.ID[:]) // never returns an error
+	}
 	second := r
-	second.Owner = store.NewOwner()
+	second.Owner, second.Waiting = store.NewOwner(), true // a store may claim in another way for those that wait
 	defer func() {
 		if err != nil {
 			_ = p.Rival.Release(ctx, r.ID, second.Owner)

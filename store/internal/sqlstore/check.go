@@ -86,20 +86,8 @@ func (t *Table) findings(ctx context.Context) ([]store.Finding, error) {
 // Prove returns an error that names all unsafe findings of st, or else tries every
 // operation of it on a new record, which it deletes. It logs the other findings.
 func (t *Table) Prove(ctx context.Context, st *Store) error {
-	list, err := st.Check(ctx)
-	if err != nil {
+	if err := probe.Judge(ctx, t.Dialect.Name, t.Options.Logger, st); err != nil {
 		return err
-	}
-	var unsafe []string
-	for _, f := range list {
-		if f.Severity == store.Unsafe {
-			unsafe = append(unsafe, f.Code+": "+f.Detail)
-		} else {
-			t.warn(ctx, f)
-		}
-	}
-	if len(unsafe) > 0 {
-		return fmt.Errorf("%w: %s: open: %s", store.ErrMisconfigured, t.Dialect.Name, strings.Join(unsafe, "; "))
 	}
 	return t.probe(ctx, st)
 }
