@@ -23,7 +23,7 @@ func TestACursorBelongsToItsStore(t *testing.T) {
 	s := &Store{single: client, prefix: "a:"}
 	for _, want := range []position{
 		{},
-		{bookmark: bookmark{Shape: 1 << 63, Node: 16383, Process: 2, Data: 3, Scan: 1<<64 - 1, Next: 5}},
+		{bookmark: bookmark{Servers: 1 << 63, Node: 16383, Scan: 1<<64 - 1, Next: 5}},
 		{bookmark: bookmark{Scan: 4, Next: 5}, after: bytes.Repeat([]byte{0xff}, 32)},
 	} {
 		want.Listed = s.listed()
@@ -75,7 +75,6 @@ func FuzzCursor(f *testing.F) {
 type cluster struct {
 	store *Store
 	shape atomic.Int32 // selects the cluster's answer about its slots
-	data  atomic.Int32 // selects the servers' answers about their data
 }
 
 // newCluster returns a cluster. The server node, from 0, gives the answer of override,
@@ -99,7 +98,7 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 				// The second range has no server any more.
 				return "*2\r\n*3\r\n:0\r\n:16000\r\n*3\r\n" + bulk("127.0.0.1") + ":1\r\n" + bulk(string('a'+c.shape.Load())) + "*2\r\n:16001\r\n:16383\r\n"
 			case "info":
-				return bulk("run_id:" + digit + "\nmaster_replid:" + digit + string('a'+c.data.Load()) + "\n")
+				return bulk("run_id:" + digit + "\n")
 			case "dbsize":
 				return ":1\r\n"
 			case "scan":
@@ -172,7 +171,6 @@ func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {
 	}{
 		{"nothing changed", func(*cluster) {}, "", "2", nil},
 		{"slots moved", func(c *cluster) { c.shape.Add(1) }, "", "1", nil},
-		{"other servers", func(c *cluster) { c.shape.Add(1); c.data.Add(1) }, "", "", store.ErrInvalid},
 		{"a server that loads its data", func(c *cluster) { c.shape.Add(1) }, "info", "", store.ErrUnavailable},
 		{"slots that nobody tells", func(*cluster) {}, "cluster", "", store.ErrUnavailable},
 	} {
@@ -200,19 +198,5 @@ func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {
 		if got := string(text); !errors.Is(err, c.err) || got != c.want {
 			t.Errorf("%s: %q, %v; want %q, %v", c.name, got, err, c.want, c.err)
 		}
-	}
-}
-
-// A listing goes on only where the positions have kept their meaning.
-func TestAServerIsKnownByItsData(t *testing.T) {
-	t.Parallel()
-	promoted := identity{process: 1, data: 2, before: 3}
-	for data, want := range map[uint64]bool{2: true, 3: true, 4: false, 0: true} {
-		if got := promoted.has(data); got != want {
-			t.Errorf("data %d: %v, want %v", data, got, want)
-		}
-	}
-	if !(identity{}).has(4) {
-		t.Error("a server that tells nothing is another one")
 	}
 }

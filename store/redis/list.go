@@ -3,10 +3,13 @@ package repriseredis
 import (
 	"bytes"
 	"context"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/prefix"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -18,13 +21,16 @@ const (
 	// keysPerStep is how many it looks at for one SCAN, during which the server executes
 	// no other command.
 	keysPerStep = 500
+
+	maxElsewhere  = 10        // prefixes
+	keysElsewhere = 1_000_000 // that one call of Elsewhere looks at
 )
 
 // List implements [store.Inspector] by scanning the primaries one after the other. A scan
 // looks at all keys of a server, including keys that are not the store's. If a server was
-// replaced or restarted, or slots of a cluster moved, a listing starts again with that
-// server or with the first one, and shows records again. It may miss keys of a slot that
-// is being moved to another node at that time.
+// replaced or restarted, or slots of a cluster moved, a listing starts again with the
+// first server, and shows records again. It may miss keys of a slot that is being moved to
+// another node at that time.
 //
 // [store.Page].Total is an estimate from the number of keys of the servers; it is 0 when
 // many of them are not the store's.
@@ -36,70 +42,39 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err != nil {
 		return store.Page{}, err
 	}
-	nodes, err := s.listing(ctx)
+	servers, state, err := s.servers(ctx)
 	if err != nil {
 		return store.Page{}, err
 	}
-	if q.After != "" {
-		if at, err = nodes.resume(ctx, at); err != nil {
-			return store.Page{}, err
-		}
+	if at.Servers != state {
+		at = position{}
 	}
 
 	l := lister{store: s, query: &q, shown: make(map[store.ID]bool)}
-	if err := l.scan(ctx, nodes, &at); err != nil {
-		return store.Page{}, err
+	for looked := 0; looked < keysPerPage && len(l.page.Records) < q.Limit && int(at.Node) < len(servers); looked += keysPerStep {
+		if err := l.step(ctx, servers[at.Node], &at); err != nil {
+			return store.Page{}, err
+		}
+		if at.Scan == 0 && at.after == nil {
+			at.Node++
+		}
 	}
 
-	// The listing would miss a key that moved to a server that was scanned already.
-	changed, err := s.listing(ctx)
+	// The steps may have been those of two processes, and a key may have moved to a server
+	// that was scanned already.
+	servers, at.Servers, err = s.servers(ctx)
 	if err != nil {
 		return store.Page{}, err
 	}
-	if changed.shape != nodes.shape {
-		nodes, at = changed, position{}
-		if err := nodes.mark(ctx, &at); err != nil {
-			return store.Page{}, err
-		}
+	if at.Servers != state {
+		at = position{bookmark: bookmark{Servers: at.Servers}}
 	}
-	if !at.over {
-		at.Shape = nodes.shape
+	over := int(at.Node) == len(servers)
+	if !over {
 		l.page.Next = s.cursor(at)
 	}
-	l.page.Total = l.total(ctx, nodes, q.After == "" && at.over)
+	l.page.Total = l.total(ctx, servers, q.After == "" && over)
 	return l.page, nil
-}
-
-// scan fills the page, and moves at to where the next one starts. A server that was
-// replaced while it was scanned is scanned again, because a position means nothing to
-// another process.
-func (l *lister) scan(ctx context.Context, nodes listing, at *position) error {
-	for looked := 0; ; at.Node++ {
-		if err := nodes.mark(ctx, at); err != nil {
-			return err
-		}
-		process, over := at.Process, false
-		for !over && looked < keysPerPage && len(l.page.Records) < l.query.Limit {
-			if err := l.step(ctx, nodes.clients[at.Node], at); err != nil {
-				return err
-			}
-			looked += keysPerStep
-			over = at.Scan == 0 && at.after == nil
-		}
-		if err := nodes.mark(ctx, at); err != nil {
-			return err
-		}
-		switch {
-		case at.Process != process:
-			at.Scan, at.after, at.Next = 0, nil, 0
-			return nil
-		case !over:
-			return nil
-		case int(at.Node) == len(nodes.clients)-1:
-			at.over = true
-			return nil
-		}
-	}
 }
 
 // lister makes one page.
@@ -196,7 +171,7 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 // total estimates how many records there are. If all is true, the page has looked at
 // every record. Otherwise it applies the share of records among the keys of this page to
 // the keys of all servers, unless many keys are not the store's: then it is 0.
-func (l *lister) total(ctx context.Context, nodes listing, all bool) int64 {
+func (l *lister) total(ctx context.Context, servers []*redis.Client, all bool) int64 {
 	if all {
 		return int64(l.page.Scanned)
 	}
@@ -204,7 +179,7 @@ func (l *lister) total(ctx context.Context, nodes listing, all bool) int64 {
 		return 0
 	}
 	var sum int64
-	for _, node := range nodes.clients {
+	for _, node := range servers {
 		n, err := node.DBSize(ctx).Result()
 		if err != nil {
 			return 0 // the user may lack the permission for DBSIZE
@@ -212,4 +187,42 @@ func (l *lister) total(ctx context.Context, nodes listing, all bool) int64 {
 		sum += n
 	}
 	return sum * int64(l.records) / int64(l.keys)
+}
+
+// Elsewhere implements [store.Surveyor] by scanning the primaries for keys of records. It
+// looks at about a million keys.
+func (s *Store) Elsewhere(ctx context.Context) ([]string, error) {
+	nodes, err := s.primaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool)
+	for _, node := range nodes {
+		var at uint64
+		for looked := 0; looked < keysElsewhere/len(nodes) && len(found) < maxElsewhere; looked += keysPerStep {
+			var keys []string
+			if keys, at, err = node.Scan(ctx, at, "*{*}", keysPerStep).Result(); err != nil {
+				return nil, readError(err)
+			}
+			for _, key := range keys {
+				if name, ok := prefixOf(key); ok && name != s.prefix {
+					found[name] = true
+				}
+			}
+			if at == 0 {
+				break
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(found))
+	return names[:min(len(names), maxElsewhere)], nil
+}
+
+// prefixOf returns the prefix of the key of a record of any store.
+func prefixOf(key string) (string, bool) {
+	start := len(key) - keySize
+	if start <= 0 || !strings.HasSuffix(key, "}") || !strings.HasPrefix(strings.TrimLeft(key[start:], "}"), "{") {
+		return "", false
+	}
+	return key[:start], prefix.Check(key[:start], "") == nil
 }
