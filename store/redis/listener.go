@@ -3,8 +3,6 @@ package repriseredis
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +24,14 @@ const (
 // errSilent is the failure of a watch on a server that confirms no subscription.
 var errSilent = errors.New("the server confirms no subscription: it may lack SSUBSCRIBE, or its user the permission for the channel")
 
+// listeners has one listener for each server that is watched. The zero value is empty.
+type listeners struct {
+	mu       sync.Mutex // also of the listeners
+	closed   bool
+	byServer map[*redis.Client]*listener
+	running  sync.WaitGroup // the goroutines of all listeners
+}
+
 // listener wakes the requests that wait for a record to change, by sharded pub/sub. All
 // watches of one server share one subscribed connection. Two goroutines run from its
 // creation to its end: receive passes on the messages that the server publishes, and
@@ -36,9 +42,8 @@ type listener struct {
 	work chan struct{}   // buffered; has a value while dirty is not empty
 	ctx  context.Context // ends with the listener
 	end  context.CancelFunc
-	wg   sync.WaitGroup
 
-	mu       sync.Mutex
+	mu       *sync.Mutex
 	channels map[string]*channel
 	dirty    map[string]struct{} // channels whose subscription may have to change
 	silentAt time.Time           // since when a confirmation is missing; zero: none is
@@ -52,26 +57,18 @@ type channel struct {
 	ready     chan struct{} // closed when confirmed becomes true
 }
 
-func newListener(node *redis.Client) *listener {
-	ctx, end := context.WithCancel(context.Background())
-	l := &listener{
-		sub:      node.SSubscribe(ctx),
-		work:     make(chan struct{}, 1),
-		ctx:      ctx,
-		end:      end,
-		channels: make(map[string]*channel),
-		dirty:    make(map[string]struct{}),
+// watch listens to a channel of a server until stop is called. It returns when the server
+// has confirmed the subscription. The error is [store.ErrUnavailable] when that takes
+// longer than 100 ms; for the next ten seconds, watches of that server then fail at once.
+// After close, it is [store.ErrClosed].
+func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) (<-chan struct{}, func(), error) {
+	s.mu.Lock()
+	l, err := s.listener(node) //nolint:contextcheck // a listener outlives the watch that made it
+	if err != nil {
+		s.mu.Unlock()
+		return nil, nil, err
 	}
-	l.wg.Go(l.receive)
-	l.wg.Go(l.keepUp)
-	return l
-}
-
-// watch starts to listen to a channel, and returns when the server has confirmed the
-// subscription. The error is [store.ErrUnavailable] when that takes too long.
-func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, func(), error) {
 	changed := make(chan struct{}, 1)
-	l.mu.Lock()
 	c := l.channels[name]
 	if c == nil {
 		c = &channel{watchers: make(map[chan struct{}]struct{}, 1), ready: make(chan struct{})}
@@ -79,53 +76,88 @@ func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, fun
 	}
 	c.watchers[changed] = struct{}{}
 	l.touch(name)
-	l.mu.Unlock()
+	s.mu.Unlock()
 
-	stop := func() { l.unwatch(name, changed) }
-	timer := time.NewTimer(confirmTimeout)
-	defer timer.Stop()
-	var err error
-	select {
-	case <-c.ready:
-		return changed, stop, nil
-	case <-l.ctx.Done():
-		err = store.ErrClosed
-	case <-ctx.Done():
-		err = fail(store.ErrUnavailable, ctx.Err())
-	case <-timer.C:
-		l.missConfirmation()
-		err = fail(store.ErrUnavailable, errSilent)
+	stop := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(c.watchers, changed)
+		l.touch(name)
 	}
-	stop()
-	return nil, nil, err
+	if err := l.await(ctx, c); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return changed, stop, nil
 }
 
-// missConfirmation notes that the server did not confirm a subscription in time.
-func (l *listener) missConfirmation() {
+// listener returns the listener of a server, a new one where the old one has ended or was
+// silent for too long. The caller holds the lock.
+func (s *listeners) listener(node *redis.Client) (*listener, error) {
+	if s.closed {
+		return nil, store.ErrClosed
+	}
+	if l, ok := s.byServer[node]; ok && l.ctx.Err() == nil {
+		switch {
+		case l.silentAt.IsZero():
+			return l, nil
+		case time.Since(l.silentAt) < silence:
+			return nil, fail(store.ErrUnavailable, errSilent)
+		}
+		s.running.Go(l.close) // which may wait for the network
+	}
+	ctx, end := context.WithCancel(context.Background())
+	l := &listener{
+		sub: node.SSubscribe(ctx), work: make(chan struct{}, 1), ctx: ctx, end: end,
+		mu: &s.mu, channels: make(map[string]*channel), dirty: make(map[string]struct{}),
+	}
+	s.running.Go(l.receive)
+	s.running.Go(l.keepUp)
+	if s.byServer == nil {
+		s.byServer = make(map[*redis.Client]*listener, 1)
+	}
+	s.byServer[node] = l
+	return l, nil
+}
+
+// close wakes all watchers, and waits until the goroutines of the listeners have ended.
+func (s *listeners) close() {
+	s.mu.Lock()
+	s.closed = true
+	listeners := s.byServer
+	s.byServer = nil
+	s.mu.Unlock()
+	for _, l := range listeners {
+		l.close()
+	}
+	s.running.Wait()
+}
+
+// close ends the subscription, after which receive wakes the watchers.
+func (l *listener) close() {
+	l.end()
+	_ = l.sub.Close()
+}
+
+// await waits for the confirmation of a channel.
+func (l *listener) await(ctx context.Context, c *channel) error {
+	timer := time.NewTimer(confirmTimeout)
+	defer timer.Stop()
+	select {
+	case <-c.ready:
+		return nil
+	case <-l.ctx.Done():
+		return store.ErrClosed
+	case <-ctx.Done():
+		return fail(store.ErrUnavailable, ctx.Err())
+	case <-timer.C:
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.silentAt.IsZero() {
 		l.silentAt = time.Now()
 	}
-}
-
-// silentFor returns for how long a confirmation has been missing, and zero when none is.
-func (l *listener) silentFor() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.silentAt.IsZero() {
-		return 0
-	}
-	return time.Since(l.silentAt)
-}
-
-func (l *listener) unwatch(name string, changed chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c := l.channels[name]; c != nil {
-		delete(c.watchers, changed)
-		l.touch(name)
-	}
+	return fail(store.ErrUnavailable, errSilent)
 }
 
 // touch makes keepUp look at a channel. The caller holds the lock.
@@ -182,35 +214,34 @@ func (l *listener) changes() (on, off []string) {
 	return on, off
 }
 
-// receive passes on the messages that the server publishes until the subscription is
-// closed.
+// receive passes on what the server publishes until the subscription is closed.
 func (l *listener) receive() {
 	for event := range l.sub.ChannelWithSubscriptions() {
+		l.mu.Lock()
 		switch event := event.(type) {
 		case *redis.Subscription:
 			if event.Kind == "ssubscribe" {
 				l.confirm(event.Channel)
 			}
 		case *redis.Message:
-			l.announce(event.Channel)
+			if c := l.channels[event.Channel]; c != nil {
+				c.announce()
+			}
 		}
+		l.mu.Unlock()
 	}
-	l.end()
-	_ = l.sub.Close() // in case the client was closed, and not the listener
+	l.close() // in case the client was closed, and not the listener
 	l.mu.Lock()
-	names := slices.Collect(maps.Keys(l.channels))
-	l.mu.Unlock()
-	for _, name := range names {
-		l.announce(name) // so that watchers do not wait for a listener that has ended
+	defer l.mu.Unlock()
+	for _, c := range l.channels {
+		c.announce() // so that watchers do not wait for a listener that has ended
 	}
 }
 
 // confirm notes that the server confirmed a subscription. A second confirmation comes
 // from a new connection: messages that were published in between are lost, so it wakes
-// the watchers.
+// the watchers. The caller holds the lock.
 func (l *listener) confirm(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.silentAt = time.Time{}
 	c := l.channels[name]
 	switch {
@@ -224,15 +255,7 @@ func (l *listener) confirm(name string) {
 	}
 }
 
-// announce wakes the watchers of a channel.
-func (l *listener) announce(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c := l.channels[name]; c != nil {
-		c.announce()
-	}
-}
-
+// announce wakes the watchers.
 func (c *channel) announce() {
 	for changed := range c.watchers {
 		select {
@@ -240,67 +263,4 @@ func (c *channel) announce() {
 		default: // the watcher has not yet received the last announcement
 		}
 	}
-}
-
-// close ends the subscription, wakes the watchers, and waits for the goroutines.
-func (l *listener) close() {
-	l.end()
-	_ = l.sub.Close() // ends receive
-	l.wg.Wait()
-}
-
-// listeners has one listener for each server that is watched. The zero value is empty.
-type listeners struct {
-	mu       sync.Mutex
-	closed   bool
-	byServer map[*redis.Client]*listener
-	ending   sync.WaitGroup // of listeners that were replaced
-}
-
-// watch listens to a channel of a server until stop is called. The error is
-// [store.ErrUnavailable] when the server does not confirm the subscription within 100 ms;
-// for the next ten seconds, watches of that server then fail at once. After close, it is
-// [store.ErrClosed].
-func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) (changed <-chan struct{}, stop func(), err error) {
-	l, err := s.listener(node) //nolint:contextcheck // a listener outlives the watch that made it
-	if err != nil {
-		return nil, nil, err
-	}
-	return l.watch(ctx, name)
-}
-
-func (s *listeners) listener(node *redis.Client) (*listener, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, store.ErrClosed
-	}
-	if l, ok := s.byServer[node]; ok && l.ctx.Err() == nil {
-		switch silent := l.silentFor(); {
-		case silent == 0:
-			return l, nil
-		case silent < silence:
-			return nil, fail(store.ErrUnavailable, errSilent)
-		}
-		s.ending.Go(l.close) // close may wait for the network
-	}
-	l := newListener(node)
-	if s.byServer == nil {
-		s.byServer = make(map[*redis.Client]*listener, 1)
-	}
-	s.byServer[node] = l
-	return l, nil
-}
-
-// close wakes all watchers, and waits until the goroutines of the listeners have ended.
-func (s *listeners) close() {
-	s.mu.Lock()
-	s.closed = true
-	listeners := s.byServer
-	s.byServer = nil
-	s.mu.Unlock()
-	for _, l := range listeners {
-		l.close()
-	}
-	s.ending.Wait()
 }

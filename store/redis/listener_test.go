@@ -46,12 +46,12 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 			if n, most := len(subscribed), 1+int(time.Since(start)/silence); n > most {
 				t.Errorf("%d of 1000 watches subscribed, and waited; want at most %d", n, most)
 			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			for _, l := range s.byServer {
-				l.mu.Lock()
 				if n := len(l.channels); n > 1 {
 					t.Errorf("%d channels are left", n)
 				}
-				l.mu.Unlock()
 			}
 		})
 	}
@@ -77,7 +77,7 @@ func TestSubscriptionsFollowTheWatches(t *testing.T) {
 		for range c.watchers {
 			ch.watchers[make(chan struct{})] = struct{}{}
 		}
-		l := &listener{channels: map[string]*channel{"a": ch}, dirty: map[string]struct{}{"a": {}, "gone": {}}}
+		l := &listener{mu: new(sync.Mutex), channels: map[string]*channel{"a": ch}, dirty: map[string]struct{}{"a": {}, "gone": {}}}
 		on, off := l.changes()
 		if len(on) > 0 != c.on || len(off) > 0 != c.off || (l.channels["a"] != nil) != c.left || len(l.dirty) > 0 {
 			t.Errorf("%s: subscribes to %q, unsubscribes from %q, has %v, dirty %v", c.name, on, off, l.channels, l.dirty)
@@ -137,10 +137,7 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-last
-	l, err := s.listener(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := s.byServer[client]
 	listens := func() bool {
 		stacks := make([]byte, 1<<20)
 		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), fmt.Sprintf("(*listener).receive(%p", l))
@@ -166,12 +163,9 @@ func TestAWatchEndsBeforeItBegan(t *testing.T) {
 	if _, _, err := s.watch(ended, client, "a"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("watch of one that left: %v, want ErrUnavailable", err)
 	}
-	l, err := s.listener(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := s.byServer[client]
 	l.close()
-	if _, _, err := l.watch(t.Context(), "a"); !errors.Is(err, store.ErrClosed) {
+	if err := l.await(t.Context(), &channel{}); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("watch after the end: %v, want ErrClosed", err)
 	}
 }
@@ -191,13 +185,10 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 	if _, _, err := s.watch(t.Context(), client, "a"); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("watch: %v, want ErrUnavailable", err)
 	}
-	var first *listener
-	for _, l := range s.byServer {
-		first = l
-		l.mu.Lock()
-		l.silentAt = time.Now().Add(-silence)
-		l.mu.Unlock()
-	}
+	first := s.byServer[client]
+	s.mu.Lock()
+	first.silentAt = time.Now().Add(-silence)
+	s.mu.Unlock()
 	_, stop, err := s.watch(t.Context(), client, "a")
 	if err != nil {
 		t.Fatalf("watch after the silence: %v", err)
@@ -206,10 +197,10 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 	if first.ctx.Err() == nil {
 		t.Error("the listener that was not confirmed is still there")
 	}
-	for _, l := range s.byServer {
-		l.missConfirmation()
-		l.confirm("any")
-	}
+	s.mu.Lock()
+	s.byServer[client].silentAt = time.Now()
+	s.byServer[client].confirm("any")
+	s.mu.Unlock()
 	if _, stop, err := s.watch(t.Context(), client, "a"); err != nil {
 		t.Errorf("watch after a late confirmation: %v", err)
 	} else {
