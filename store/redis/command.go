@@ -52,7 +52,6 @@ type command struct {
 	bothKeys  bool                  // the call also names the key of the payload: see lua/record.lua
 	written   bool                  // the attempt may have been written to a connection
 	null      bool                  // the first command of a native claim was answered by nil
-	whole     bool                  // read the record that a native claim found as a whole, and so alone
 	moved     bool                  // a cluster named another node for the next attempt
 	uncertain bool                  // an earlier attempt may have been executed
 	taken     atomic.Bool           // the attempt is in a batch

@@ -77,35 +77,17 @@ func (c *command) record() []byte {
 	}
 }
 
-// decision is the meaning of the answer to a native claim.
-type decision uint8
-
-const (
-	decided   decision = iota // the result is in c.err or in the result of the claim
-	undecided                 // the script has to decide
-	unread                    // a batch read at most the start of the record: claim again, alone
-	unanswered
-)
-
-// decide reads the answer to a native claim.
-func (c *command) decide() decision {
-	if c.sendErr == nil && !c.granted() && c.found != nil {
-		c.sendErr = c.found.Err()
-	}
-	switch {
-	case c.granted():
+// decide reads the answer to a native claim. It reports whether that decides, and leaves
+// the result in c.err or in the result of the claim. Otherwise the script has to decide.
+func (c *command) decide() bool {
+	if c.granted() {
 		return c.decideClaimed()
-	case c.sendErr == nil:
-		return c.decideFound()
-	case refusesWrites(c.sendErr):
-		return undecided // there may be something to replay
-	default:
-		return unanswered
 	}
+	return c.decideFound()
 }
 
 // decideClaimed decides about a claim that wrote its record.
-func (c *command) decideClaimed() decision {
+func (c *command) decideClaimed() bool {
 	n := c.claim
 	// Until the lease ends, only its owner changes the expiry of the record; afterwards any
 	// claim may. So the expiry counts only if it was read in time. The lease starts with the
@@ -116,10 +98,10 @@ func (c *command) decideClaimed() decision {
 	if began := expires - c.span; err == nil && began > 0 && !late {
 		n.result = store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: record.FenceAt(began), Remaining: n.request.Lease - time.Millisecond}
 		c.err = nil
-		return decided
+		return true
 	}
 	c.uncertain = true // the claim is held, and the script finds it
-	return undecided
+	return false
 }
 
 // tooLong reports whether more than nine tenths of a lease are over, by the clock that
@@ -130,12 +112,12 @@ func tooLong(lease, monotonic, wall time.Duration) bool {
 }
 
 // decideFound decides about a claim that found a record and did not write.
-func (c *command) decideFound() decision {
+func (c *command) decideFound() bool {
 	n := c.claim
 	r, ok := record.Parse(c.record())
 	switch {
-	case !ok && c.found != nil: // deleted meanwhile, or longer, or damaged
-		return unread
+	case !ok && c.found != nil: // deleted meanwhile, longer than a claim in a batch reads, or damaged
+		return false
 	case !ok:
 		c.err = errUnreadable
 	case !r.Forgotten && r.Fingerprint != n.request.Fingerprint:
@@ -144,9 +126,9 @@ func (c *command) decideFound() decision {
 		n.result, c.err = store.ClaimResult{Outcome: store.Completed, Payload: r.Payload}, nil
 	default: // the script knows who owns it, whether it lapsed, and whether its payload is still replayed
 		c.bothKeys = r.Separate
-		return undecided
+		return false
 	}
-	return decided
+	return true
 }
 
 // refusesWrites reports whether the server refused a command because it takes no writes

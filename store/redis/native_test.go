@@ -33,16 +33,16 @@ func TestLateGrantIsDecidedByTheScript(t *testing.T) {
 		took time.Duration // of the lease of a second
 		tail int64
 		err  error
-		want decision
+		want bool // whether the answer decides
 	}{
-		{"at once", 0, span + 5, nil, decided},
-		{"in time", 850 * time.Millisecond, span + 5, nil, decided},
-		{"late", 901 * time.Millisecond, span + 5, nil, undecided},
-		{"after the lease", time.Hour, span + 5, nil, undecided},
-		{"the key is gone", 0, -2, nil, undecided},
-		{"the key does not expire", 0, -1, nil, undecided},
-		{"the key expires before it was set", 0, span, nil, undecided},
-		{"no answer", 0, 0, errors.New("cut"), undecided},
+		{"at once", 0, span + 5, nil, true},
+		{"in time", 850 * time.Millisecond, span + 5, nil, true},
+		{"late", 901 * time.Millisecond, span + 5, nil, false},
+		{"after the lease", time.Hour, span + 5, nil, false},
+		{"the key is gone", 0, -2, nil, false},
+		{"the key does not expire", 0, -1, nil, false},
+		{"the key expires before it was set", 0, span, nil, false},
+		{"no answer", 0, 0, errors.New("cut"), false},
 	} {
 		n := nativeOf(t)
 		n.SetErr(redis.Nil)
@@ -54,10 +54,10 @@ func TestLateGrantIsDecidedByTheScript(t *testing.T) {
 			continue
 		}
 		want := store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 5999, Remaining: 999 * time.Millisecond}
-		if c.want == decided && (n.err != nil || fmt.Sprint(n.result) != fmt.Sprint(want)) {
+		if c.want && (n.err != nil || fmt.Sprint(n.result) != fmt.Sprint(want)) {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, n.result, n.err, want)
 		}
-		if c.want == undecided && !n.uncertain {
+		if !c.want && !n.uncertain {
 			t.Errorf("%s: the claim is held, and a failure of the script would not say so", c.name)
 		}
 	}
@@ -133,10 +133,10 @@ func TestNativeClaimDecidesByTheRecord(t *testing.T) {
 		beside, n := nativeOf(t), nativeOf(t)
 		nodeFor(t, newBatching(t, f, Config{})).send(t.Context(), &beside.command, &n.command)
 		sure := c.err == nil && c.sent == "set"
-		if got := n.decide(); (got == decided) != sure || sure && n.result.Outcome != c.want {
+		if got := n.sendErr == nil && n.decide(); got != sure || sure && n.result.Outcome != c.want {
 			t.Errorf("%s, in a batch: decided %v, %v; want %v", c.name, got, n.result.Outcome, c.want)
 		}
-		if beside.decide() != decided || beside.result.Outcome != store.Claimed || beside.result.Fence != 1999 {
+		if !beside.decide() || beside.result.Outcome != store.Claimed || beside.result.Fence != 1999 {
 			t.Errorf("%s: the claim beside it: %+v, %v", c.name, beside.result, beside.sendErr)
 		}
 	}

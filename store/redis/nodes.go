@@ -164,6 +164,9 @@ func (n *node) sendPipeline(ctx context.Context, batch []*command) {
 		if errors.Is(c.sendErr, errUnanswered) {
 			c.SetErr(cmp.Or(err, errUnanswered))
 		}
+		if c.found != nil && c.sendErr == nil && !c.granted() {
+			c.sendErr = c.found.Err()
+		}
 	}
 }
 

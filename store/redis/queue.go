@@ -204,7 +204,7 @@ func (n *node) noteFound(batch []*command) {
 func (c *command) isBounded() bool {
 	switch c.script {
 	case record.ClaimScript:
-		return c.claim != nil && !c.whole
+		return c.claim != nil
 	case record.InspectScript:
 		return false
 	default:

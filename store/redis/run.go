@@ -114,16 +114,12 @@ func (s *Store) send(ctx context.Context, open []*command) error {
 // whether that needs a pause.
 func (s *Store) evaluate(c *command) (again, wait bool) {
 	if c.claim != nil {
-		switch c.decide() {
-		case decided:
+		switch {
+		case c.sendErr == nil && c.decide():
 			return c.claim.result.Outcome == store.Claimed && s.repeatConfirmed(c), false
-		case undecided:
+		case c.sendErr == nil, refusesWrites(c.sendErr): // there may be something to replay
 			c.useScript()
 			return true, false
-		case unread:
-			c.whole = true
-			return true, false
-		case unanswered:
 		}
 	}
 	if c.sendErr == nil {
