@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -69,23 +70,23 @@ const nearlyFull = 85
 // https://redis.io/docs/latest/operate/rs/databases/active-active/develop/develop-for-aa/
 func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) []row {
 	d, text := s.durability, fmt.Sprintf
-	policy := cmp.Or(info["maxmemory_policy"], setting(ctx, node, "maxmemory-policy"), unknownSetting)
-	schedule, fsync := setting(ctx, node, "save"), setting(ctx, node, "appendfsync")
-	payload := payloadLimitOf(ctx, node)
+	policy, fsync := cmp.Or(info["maxmemory_policy"], info["maxmemory-policy"]), info["appendfsync"]
+	schedule, shown := info["save"]
+	payload := info.payloadLimit()
 	version, aof := info["redis_version"], info["aof_enabled"] == "1"
 	primary, replicas := info["role"] == "master", int(info.number("connected_slaves"))
 
 	// The server leaves some buffers out when it compares its memory with the limit.
 	limit, used := info.number("maxmemory"), info.number("used_memory")-info.number("mem_not_counted_for_evict")
 	machine, resident := info.number("total_system_memory"), info.number("used_memory_rss")
-	evicts := policy != "noeviction" && policy != unknownSetting
+	evicts := policy != "noeviction" && policy != ""
 	cluster := info.isCluster()
 	var channels error
 	if primary && cluster == (s.cluster != nil) {
 		channels = s.tryChannel(ctx, node)
 	}
 	return []row{
-		{policy == unknownSetting, "eviction-policy", store.Warning, "the server does not report its maxmemory-policy; make sure that it is noeviction: any other policy evicts records, whose operations then run again"},
+		{policy == "", "eviction-policy", store.Warning, "the server does not report its maxmemory-policy; make sure that it is noeviction: any other policy evicts records, whose operations then run again"},
 		{evicts && info["maxmemory"] == "0", "eviction-policy", store.Warning, text("maxmemory-policy %s will evict, once maxmemory is set, records of running and finished operations, which then run again; set maxmemory-policy noeviction", policy)},
 		{evicts, "eviction-policy", store.Unsafe, text("maxmemory-policy %s evicts records of running and finished operations, which then run again; set maxmemory-policy noeviction", policy)},
 
@@ -98,8 +99,8 @@ func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) [
 
 		{d.level == fsynced && !aof, "persistence", store.Unsafe, text("appendonly is off, so %v can never be met; set appendonly yes", d)},
 		{aof && info["aof_last_write_status"] == "err" || !aof && info["rdb_last_bgsave_status"] == "err", "persistence", store.Warning, "the last write to disk failed, so a restart loses everything since the one before; see the log of the server"},
-		{!aof && schedule == "", "persistence", store.Warning, "neither appendonly nor snapshots are on, so a restart loses every record; set appendonly yes"},
-		{!aof && schedule != unknownSetting, "persistence", store.Warning, "only snapshots are on, so a crash loses every record since the last one, and their operations run again; set appendonly yes"},
+		{!aof && shown && schedule == "", "persistence", store.Warning, "neither appendonly nor snapshots are on, so a restart loses every record; set appendonly yes"},
+		{!aof && shown, "persistence", store.Warning, "only snapshots are on, so a crash loses every record since the last one, and their operations run again; set appendonly yes"},
 
 		{!primary, "replica", store.Unsafe, "the server is a replica, which refuses writes; connect to the primary"},
 		{primary && replicas < d.replicas, "replicas", store.Unsafe, text("%d replicas are connected and %v waits for %d, so every claim fails; add replicas", replicas, d, d.replicas)},
@@ -109,7 +110,7 @@ func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) [
 
 		// By default, each limit is far above the largest payload.
 		{payload.size < store.MaxPayload, "payload-limit", store.Warning, text("%s lets no payload of more than %d bytes pass, so the completion of a longer response fails (ErrFull), and its operation may run again when its lease ends; raise it above the longest response that you keep", payload.name, payload.size)},
-		{d.level == fsynced && fsync != "always" && fsync != unknownSetting, "appendfsync", store.Warning, text("appendfsync is %s, so a write waits for a second or two; set appendfsync always", fsync)},
+		{d.level == fsynced && fsync != "always" && fsync != "", "appendfsync", store.Warning, text("appendfsync is %s, so a write waits for a second or two; set appendfsync always", fsync)},
 		{fsync == "no" && aof, "appendfsync", store.Warning, "appendfsync is no, so a crash of the machine loses the records that its kernel has not written yet, often half a minute of them, and their operations run again; set appendfsync everysec or always"},
 		{channels != nil, "channels", store.Warning, text("sharded pub/sub does not work, so requests that wait for another one poll; the server may lack it, or the user the permission for its channels: %v", channels)},
 	}
@@ -137,19 +138,8 @@ func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
 	return err
 }
 
-// unknownSetting is the value of a setting that the server does not show: managed servers
-// refuse CONFIG.
-const unknownSetting = "unknown"
-
-func setting(ctx context.Context, node *redis.Client, name string) string {
-	values, err := node.ConfigGet(ctx, name).Result()
-	if err != nil {
-		return unknownSetting
-	}
-	return values[name]
-}
-
-// serverInfo has the fields of INFO and CLUSTER INFO.
+// serverInfo has the fields of INFO and CLUSTER INFO, and the settings of a server. A
+// server that refuses CONFIG, as managed ones do, shows no settings.
 type serverInfo map[string]string
 
 func readInfo(ctx context.Context, node *redis.Client) (serverInfo, error) {
@@ -157,7 +147,7 @@ func readInfo(ctx context.Context, node *redis.Client) (serverInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := make(serverInfo, 256)
+	info := settings(ctx, node)
 	info.parse(text)
 	if info.isCluster() {
 		text, err := node.ClusterInfo(ctx).Result()
@@ -167,6 +157,14 @@ func readInfo(ctx context.Context, node *redis.Client) (serverInfo, error) {
 		info.parse(text)
 	}
 	return info, nil
+}
+
+// settings returns the settings of a server, and none of one that is away.
+func settings(ctx context.Context, node *redis.Client) serverInfo {
+	values, _ := node.ConfigGet(ctx, "*").Result()
+	info := make(serverInfo, 512)
+	maps.Copy(info, values)
+	return info
 }
 
 func (i serverInfo) parse(text string) {
@@ -211,24 +209,19 @@ type payloadLimit struct {
 	name string
 }
 
-// payloadLimitOf asks a server for the settings that bound the payload of a completion.
-// It knows no limit of a server that refuses CONFIG. A percentage is of maxmemory.
-func payloadLimitOf(ctx context.Context, server *redis.Client) payloadLimit {
+// payloadLimit returns the limit of a server for the payload of a completion. A percentage
+// is of maxmemory.
+func (i serverInfo) payloadLimit() payloadLimit {
 	least := payloadLimit{size: math.MaxInt64}
 	for _, name := range []string{
 		"client-query-buffer-limit", // closes the connection
 		"proto-max-bulk-len",        // answers an error, and closes the connection
 		"maxmemory-clients",         // of all connections together: closes the largest
 	} {
-		value := setting(ctx, server, name)
-		if value == unknownSetting {
-			break // it is away, or refuses CONFIG
-		}
-		digits, isShare := strings.CutSuffix(value, "%")
+		digits, isShare := strings.CutSuffix(i[name], "%")
 		size, _ := strconv.ParseInt(digits, 10, 64)
 		if isShare {
-			memory, _ := strconv.ParseInt(setting(ctx, server, "maxmemory"), 10, 64)
-			size *= memory / 100
+			size *= int64(i.number("maxmemory")) / 100
 		}
 		if name == "client-query-buffer-limit" {
 			size -= int64(len("\r\n")) // which it counts with the payload

@@ -2,6 +2,7 @@ package repriseredis
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ const sound = "redis_version:7.2.4\nredis_mode:standalone\nrole:master\nconnecte
 // with a command. An answer of override that is not empty comes first.
 func soundServer(info string, override func(command []string) string) func(conn, call int, command []string) string {
 	held, completed := false, false
-	settings := serverInfo{"appendfsync": "always", "maxmemory-policy": "noeviction"}
+	settings := serverInfo{"appendfsync": "always", "maxmemory-policy": "noeviction", "save": ""}
 	settings.parse(info)
 	return func(_, _ int, command []string) string {
 		if override != nil {
@@ -34,7 +35,11 @@ func soundServer(info string, override func(command []string) string) func(conn,
 		case "info":
 			return bulk(sound + info)
 		case "config":
-			return "*2\r\n" + bulk(command[2]) + bulk(settings[command[2]])
+			answer := fmt.Sprintf("*%d\r\n", 2*len(settings))
+			for name, value := range settings {
+				answer += bulk(name) + bulk(value)
+			}
+			return answer
 		case "cluster":
 			return bulk("cluster_state:ok")
 		case "spublish", "ping":

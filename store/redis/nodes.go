@@ -124,7 +124,7 @@ func (n *node) explain(ctx context.Context, c *command) error {
 		f.class = store.ErrUnavailable
 		return special{c.sendErr, f}
 	case n.server != nil && len(c.payload) > maxPayload && f == broken:
-		if most := payloadLimitOf(ctx, n.server); int64(len(c.payload)) > most.size {
+		if most := settings(ctx, n.server).payloadLimit(); int64(len(c.payload)) > most.size {
 			return special{fmt.Errorf("%s of the server lets no payload of more than %d bytes pass, and this one has %d", most.name, most.size, len(c.payload)), full}
 		}
 	}
