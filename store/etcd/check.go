@@ -55,16 +55,9 @@ func (s *Store) Check(ctx context.Context) (findings []store.Finding, err error)
 		used := status.DbSize * 100 / max(status.DbSizeQuota, 1)
 		add(status.IsLearner, "learner", store.Warning, "an endpoint of the client is a learner, which refuses writes; leave it out of the client's endpoints")
 		add(status.DbSizeQuota > 0 && used >= nearlyFull, "space", store.Warning, "a member uses %d %% of its quota: above it new operations are refused; compact and defragment, or raise --quota-backend-bytes", used)
-		add(!supported(status.Version), "server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
+		add(!probe.AtLeast(status.Version, 3, 4), "server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
 	}
 	return findings, nil
-}
-
-// supported reports whether a version of a server is 3.4 or newer.
-func supported(version string) bool {
-	var major, minor int
-	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
-	return err == nil && (major > 3 || major == 3 && minor >= 4)
 }
 
 // probe tries every operation on a new record.

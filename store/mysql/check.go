@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/probe"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
@@ -38,7 +39,7 @@ func judge(_ *sqlstore.Table, _ sqlstore.Conn, is map[string]string) (list sqlst
 	product, major, minor := oldest(is["version"])
 	flush, sync, packet := number(is["innodb_flush_log_at_trx_commit"]), number(is["sync_binlog"]), number(is["max_allowed_packet"])
 	strict := strings.Contains(is["sql_mode"], "STRICT_TRANS_TABLES") || strings.Contains(is["sql_mode"], "STRICT_ALL_TABLES")
-	list.Add(!sqlstore.AtLeast(is["version"], major, minor), "version", store.Unsafe, "%s %s is not supported; use %d.%d or newer", product, is["version"], major, minor)
+	list.Add(!probe.AtLeast(is["version"], major, minor), "version", store.Unsafe, "%s %s is not supported; use %d.%d or newer", product, is["version"], major, minor)
 	list.Add(replica, "read-only", store.Unsafe, "the server is read-only; connect to the primary")
 	list.Add(flush == 0, "innodb-flush-log", store.Unsafe, "innodb_flush_log_at_trx_commit is 0, so a crash of the server loses the records of the last second, and their operations run again; set it to 1")
 	list.Add(flush > 1, "innodb-flush-log", store.Warning, "innodb_flush_log_at_trx_commit is %d, so a crash of the machine loses the records of the last second, and their operations run again; set it to 1", flush)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/probe"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
@@ -58,7 +59,7 @@ func TestVersionsOfEachProduct(t *testing.T) {
 		"10.6.12-MariaDB-log": true, "10.5.29-MariaDB": false,
 	} {
 		product, major, minor := oldest(version)
-		if got := sqlstore.AtLeast(version, major, minor); got != want {
+		if got := probe.AtLeast(version, major, minor); got != want {
 			t.Errorf("%s %s is supported: %t, want %t", product, version, got, want)
 		}
 	}

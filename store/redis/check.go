@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/probe"
 )
 
 // Check implements [store.Checker]. It reads INFO from every primary, and CLUSTER INFO in
@@ -94,8 +95,8 @@ func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) [
 		{limit > 0 && used > limit*nearlyFull/100, "memory", store.Warning, text("the server uses %.0f %% of its maxmemory: above that every claim fails; raise maxmemory, or delete keys that are not records", 100*used/limit)},
 		{limit == 0 && machine > 0 && resident > machine*nearlyFull/100, "memory", store.Warning, text("the server uses %.0f %% of the memory of its machine, and has no maxmemory: the system may kill it, which loses what is not on disk; set maxmemory, or give it more memory", 100*resident/machine)},
 
-		{!info.atLeast(7, 0), "server-version", store.Unsafe, text("version %s lacks sharded pub/sub and scripts that may exceed maxmemory; use Redis 7.0 or newer", version)},
-		{d.level == fsynced && !info.atLeast(7, 2), "server-version", store.Unsafe, text("version %s has no WAITAOF, which %v needs; use Redis 7.2 or newer", version, d)},
+		{!probe.AtLeast(version, 7, 0), "server-version", store.Unsafe, text("version %s lacks sharded pub/sub and scripts that may exceed maxmemory; use Redis 7.0 or newer", version)},
+		{d.level == fsynced && !probe.AtLeast(version, 7, 2), "server-version", store.Unsafe, text("version %s has no WAITAOF, which %v needs; use Redis 7.2 or newer", version, d)},
 
 		{d.level == fsynced && !aof, "persistence", store.Unsafe, text("appendonly is off, so %v can never be met; set appendonly yes", d)},
 		{aof && info["aof_last_write_status"] == "err" || !aof && info["rdb_last_bgsave_status"] == "err", "persistence", store.Warning, "the last write to disk failed, so a restart loses everything since the one before; see the log of the server"},
@@ -185,13 +186,6 @@ func (i serverInfo) isCluster() bool {
 func (i serverInfo) number(name string) float64 {
 	n, _ := strconv.ParseFloat(i[name], 64)
 	return n
-}
-
-// atLeast reports whether the server has this version or a newer one.
-func (i serverInfo) atLeast(major, minor int) bool {
-	var x, y int
-	_, _ = fmt.Sscanf(i["redis_version"], "%d.%d", &x, &y)
-	return x > major || x == major && y >= minor
 }
 
 func (i serverInfo) address(node *redis.Client) string {

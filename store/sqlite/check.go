@@ -2,6 +2,7 @@ package reprisesqlite
 
 import (
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/probe"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
@@ -21,7 +22,7 @@ func judge(t *sqlstore.Table, _ sqlstore.Conn, is map[string]string) (list sqlst
 	journal, memory := is["journal"], is["file"] == ""
 	unsafe := journal == "off" || journal == "memory"
 	kind, used := filesystem(is["file"])
-	list.Add(!sqlstore.AtLeast(is["version"], 3, 35), "version", store.Unsafe, "SQLite %s is not supported; use a driver with 3.35 or newer", is["version"])
+	list.Add(!probe.AtLeast(is["version"], 3, 35), "version", store.Unsafe, "SQLite %s is not supported; use a driver with 3.35 or newer", is["version"])
 	list.Add(memory && conns == 1, "in-memory", store.Warning, "the database is in memory, so a restart loses every record; use a file")
 	list.Add(memory && conns != 1, "in-memory", store.Unsafe, "the database is in memory, and each connection of the pool may have a separate one; use a file")
 	list.Add(!memory && unsafe, "journal-mode", store.Unsafe, "journal_mode is %s, so a crash can destroy the file; set journal_mode=WAL", journal)

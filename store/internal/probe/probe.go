@@ -41,6 +41,14 @@ func Judge(ctx context.Context, name string, logger *slog.Logger, st store.Check
 	return nil
 }
 
+// AtLeast reports whether a version such as 10.11.19-MariaDB or 3.46.1 is major.minor or
+// newer.
+func AtLeast(version string, major, minor int) bool {
+	var x, y int
+	_, err := fmt.Sscanf(version, "%d.%d", &x, &y)
+	return err == nil && (x > major || x == major && y >= minor)
+}
+
 // Probe is a trial of a store.
 type Probe struct {
 	Name     string                                // of the database, in error texts
