@@ -18,7 +18,7 @@ import (
 var claimed = bulk("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40")
 
 // inspected is the view of a completed record with fence 1.
-var inspected = bulk("RC" + strings.Repeat("\x00", 11) + "\x01" + strings.Repeat("\x00", 58+32))
+var inspected = bulk("R\x03" + strings.Repeat("\x00", 11) + "\x01" + strings.Repeat("\x00", 58+32))
 
 // newClient returns a client of f that dials once for each attempt, so that a dead server
 // is noticed quickly.

@@ -50,7 +50,7 @@ const (
 	TagStillMine  = '=' // claim: the same, for the caller's own lapsed claim; no write
 	TagInProgress = 'P' // claim: remaining i64
 	TagMismatch   = 'M' // claim
-	TagLapsed     = 'L' // claim; inspect: the state of a record with a reason
+	TagLapsed     = 'L' // claim
 	TagCompleted  = 'C' // claim: payload
 	TagExpired    = 'E' // claim
 	TagFinished   = 'F' // renew: completed by the caller
@@ -58,7 +58,6 @@ const (
 	TagDone       = 'D' // complete
 	TagChanged    = 'W' // renew, release, unknown, resolve: written
 	TagRecord     = 'R' // inspect: see ParseView
-	TagUnreadable = 'U' // inspect: validity i64, size u64, fence u64
 	TagNone       = 'N' // release, inspect, resolve: no such record
 )
 
@@ -179,30 +178,12 @@ func AppendCompleted(b []byte, r *store.CompleteRequest) []byte {
 	return appendPolicy(b, &r.Policy, r.Description)
 }
 
-// What resolve.lua is asked for.
-const (
-	resolveKeep             = iota // the payload, of a lapsed record
-	resolveForget                  // a lapsed record
-	resolveForgetCompleted         // a completed record
-	resolveForgetUnreadable        // a record that cannot be read
-
-	resolveLapsed = 4 // added to the first two: unless its attempt said since that its outcome is unknown
-)
-
 // AppendResolution appends the fixed argument of resolve.lua.
 func AppendResolution(b []byte, r *store.Resolution) []byte {
-	what := byte(resolveKeep)
-	switch {
-	case r.State == store.StateUnreadable:
-		what = resolveForgetUnreadable
-	case r.State.WasCompleted():
-		what = resolveForgetCompleted
-	case r.Forget:
-		what = resolveForget
+	forget := byte(0)
+	if r.Forget {
+		forget = 1
 	}
-	if r.State == store.StateLapsed {
-		what += resolveLapsed
-	}
-	b = append(binary.BigEndian.AppendUint64(b, r.Fence), what)
+	b = append(binary.BigEndian.AppendUint64(b, r.Fence), byte(r.State), forget)
 	return appendMicros(b, max(r.Retention, 0))
 }

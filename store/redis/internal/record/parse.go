@@ -84,17 +84,11 @@ func ParseClaim(b []byte) (r store.ClaimResult, ok bool) {
 // ParseView reads the answer of inspect.lua, and returns the time of the answer by the
 // server's clock. It reports false for an answer that the script never gives.
 func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
-	r.ID = id
 	f := fields{rest: b}
-	switch f.u8() {
-	case TagUnreadable:
-		r.State, r.Validity, r.Size, r.Fence = store.StateUnreadable, f.validity(), int(f.u64()), f.u64() //nolint:gosec // a size
-		return r, at, f.end()
-	case TagRecord:
-	default:
+	if f.u8() != TagRecord {
 		return r, at, false
 	}
-	state := f.u8()
+	r.ID, r.State = id, store.RecordState(f.u8())
 	r.Attempt, r.Fence, r.Lease, r.Validity = int(f.u32()), f.u64(), f.micros(), f.validity()
 	r.ClaimedAt, r.CompletedAt = f.milliTime(), f.milliTime()
 	at = time.UnixMicro(int64(f.u64()))            //nolint:gosec // a clock
@@ -103,20 +97,16 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 	copy(r.Fingerprint[:], f.take(len(r.Fingerprint)))
 	p := f.policy()
 	r.Label, r.AtMostOnce, r.Horizon, r.Description = string(p.label), p.atMostOnce, p.horizon, string(p.description)
-	switch {
-	case state == TagCompleted:
-		r.State = store.StateCompleted
+	switch r.State {
+	case store.StateCompleted:
 		if payload := f.payload(); len(payload) > 0 {
 			r.Payload = payload
 		}
-	case state == TagExpired:
-		r.State = store.StateExpired
-	case state == TagLapsed:
-		r.State, r.Reason = store.StateUnknown, string(f.payload())
-	case r.Lease > 0:
-		r.State = store.StateRunning
+	case store.StateUnknown:
+		r.Reason = string(f.payload())
+	case store.StateRunning, store.StateLapsed, store.StateExpired, store.StateUnreadable:
 	default:
-		r.State = store.StateLapsed
+		return r, at, false
 	}
 	return r, at, f.end()
 }

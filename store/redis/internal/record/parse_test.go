@@ -74,8 +74,7 @@ func TestRecordsThatAClaimFinds(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40"))
 	f.Add([]byte("P\x00"))
-	f.Add([]byte("RC"))
-	f.Add([]byte("U\x23"))
+	f.Add([]byte("R\x03"))
 	f.Add([]byte{})
 	for _, record := range []string{claimedRecord, carefulRecord, describedRecord, toldRecord, watchedRecord, unknownRecord, completedRecord, separateRecord, laterRecord, resolvedRecord, outlivedRecord, forgottenRecord} {
 		f.Add(unhex(f, record))

@@ -31,7 +31,7 @@ var (
 	CompleteScript = newScript(allowOOM, "DX", "slim", "record", "readable", "complete")
 	ReleaseScript  = newScript(allowOOM, "WN", "record", "readable", "release", "forget")
 	UnknownScript  = newScript(allowOOM, "WX", "record", "readable", "unknown", "write")
-	InspectScript  = newScript(readOnly, "RUN", "record", "digest", "payload", "inspect")
+	InspectScript  = newScript(readOnly, "RN", "record", "digest", "payload", "inspect")
 	ResolveScript  = newScript(allowOOM, "WN", "record", "digest", "payload", "resolve", "forget")
 )
 

@@ -1,31 +1,29 @@
 -- Resolve ends a record for an operator, unless it has changed since the operator looked
 -- at it.
 --
--- ARGV[1]: fence, what to do, retention µs    ARGV[2]: payload
-local KEEP, FORGET_COMPLETED, FORGET_UNREADABLE, LAPSED = 0, 2, 3, 4
-local looked_at, what, asked = struct.unpack('>I8BI8', ARGV[1])
+-- ARGV[1]: fence and state that the operator saw, whether to forget (1), retention µs
+-- ARGV[2]: payload
+local looked_at, state, forget, asked = struct.unpack('>I8BBI8', ARGV[1])
 
 if fence ~= looked_at or not (seen or unreadable) then return 'N' end
-if what >= LAPSED then -- the operator saw no reason
-  if reason then return 'N' end
-  what = what - LAPSED
-end
+if state == IS_LAPSED and reason then return 'N' end -- the operator did not see it
+local completed_state = state == IS_COMPLETED or state == IS_EXPIRED
 if seen and length and kept > 0 then
   if not KEYS[2] then return 'K' end
   local payload = not expired and redis.call('GET', KEYS[2])
   unreadable = payload and #payload ~= length -- as in inspect.lua
 end
 if unreadable then
-  if what ~= FORGET_UNREADABLE then return 'N' end
+  if state ~= IS_UNREADABLE then return 'N' end
   if not KEYS[2] then return 'K' end -- there may be a payload, too
 elseif length then
-  if what ~= FORGET_COMPLETED then return 'N' end
-elseif what >= FORGET_COMPLETED or lease > now then
+  if not completed_state then return 'N' end
+elseif completed_state or state == IS_UNREADABLE or lease > now then
   return 'N'
 end
 
 local watched = true
-if what == KEEP then
+if forget == 0 then
   -- The record ends no earlier than it would have without the operator. Its durations
   -- count from the start of this millisecond.
   local millisecond = math.floor(now / 1000)
