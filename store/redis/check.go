@@ -26,7 +26,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 		return nil, err
 	}
 	findings := report("", []row{
-		{!s.options.ctxTimeouts, "context-timeouts", store.Warning, "the client ignores context deadlines: a server that hangs blocks requests for the client's ReadTimeout; set ContextTimeoutEnabled"},
+		{!s.ctxTimeouts, "context-timeouts", store.Warning, "the client ignores context deadlines: a server that hangs blocks requests for the client's ReadTimeout; set ContextTimeoutEnabled"},
 		{slices.ContainsFunc(nodes, hasPipelinePool), "pipeline-pool", store.Warning, "the client has a second pool of connections, for pipelines: they come on top of PoolSize, the connections in use do not count them, and a call that waits for a new one may fail as busy; set PipelinePoolSize to -1, and no sizes of buffers for pipelines"},
 	})
 	for _, node := range nodes {

@@ -107,9 +107,11 @@ func (c Config) validate() error {
 	return nil
 }
 
-// options are the options of a client that matter to the store.
+// options are the client by its type, and its options that matter to the store.
 type options struct {
-	readTimeout  time.Duration // negative: none
+	single       *redis.Client        // the client, or nil
+	cluster      *redis.ClusterClient // the client, or nil
+	readTimeout  time.Duration        // negative: none
 	ctxTimeouts  bool
 	replicaReads bool
 }
@@ -122,13 +124,13 @@ func optionsOf(client redis.UniversalClient) (options, error) {
 	case *redis.Client:
 		if client != nil {
 			o := client.Options()
-			return options{readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled}, nil
+			return options{single: client, readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled}, nil
 		}
 	case *redis.ClusterClient:
 		if client != nil {
 			o := client.Options()
 			return options{
-				readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled,
+				cluster: client, readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled,
 				replicaReads: o.ReadOnly || o.RouteByLatency || o.RouteRandomly,
 			}, nil
 		}

@@ -72,7 +72,7 @@ type node struct {
 
 // newNode returns the node of a server.
 func (s *Store) newNode(server *redis.Client) *node {
-	n := &node{store: s, client: server, server: server, timeout: s.options.readTimeout}
+	n := &node{store: s, client: server, server: server, timeout: s.readTimeout}
 	if n.timeout <= 0 {
 		n.timeout = answerWithin
 	}
@@ -81,7 +81,7 @@ func (s *Store) newNode(server *redis.Client) *node {
 	c := batching.Config[*command]{
 		Send: n.sendBatch, Begins: true, Lanes: min(mostLanes, half), Yields: yields,
 		// A client that ignores the deadlines of contexts would block its caller.
-		Inline: func(**command) bool { return s.options.ctxTimeouts },
+		Inline: func(**command) bool { return s.ctxTimeouts },
 		Large:  math.MaxInt, // decided before a call is queued
 	}
 	if !s.noCombining {

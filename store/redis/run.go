@@ -82,6 +82,12 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 	return c.reply(), nil
 }
 
+// runScript is runOne for a call of a script on the record of id: see call.
+func (s *Store) runScript(ctx context.Context, c *command, id store.ID, args ...any) ([]byte, error) {
+	s.call(c, id, args...)
+	return s.runOne(ctx, c)
+}
+
 // runAll is run for n commands, which prepare makes calls.
 func (s *Store) runAll(ctx context.Context, n int, prepare func(c *command, i int)) []command {
 	commands := make([]command, n)

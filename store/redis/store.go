@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,13 +20,11 @@ import (
 // store never closes it. [New] and [Open] make stores; the zero value is not usable.
 type Store struct {
 	client      redis.UniversalClient
-	single      *redis.Client        // the client, or nil
-	cluster     *redis.ClusterClient // the client, or nil
 	prefix      string
 	durability  Durability
 	ackTimeout  time.Duration
-	options     options
 	noCombining bool
+	options
 
 	nodes   nodes
 	watches listeners
@@ -47,21 +46,16 @@ var (
 func New(client redis.UniversalClient, c Config) (*Store, error) {
 	c.AckTimeout = cmp.Or(c.AckTimeout, defaultAckTimeout)
 	o, err := optionsOf(client)
+	if err == nil {
+		err = c.validate()
+	}
+	if err == nil {
+		err = o.validate(c)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
-	if err := o.validate(c); err != nil {
-		return nil, err
-	}
-	single, _ := client.(*redis.Client)
-	cluster, _ := client.(*redis.ClusterClient)
-	return &Store{
-		client: client, single: single, cluster: cluster, prefix: c.Prefix,
-		durability: c.Durability, ackTimeout: c.AckTimeout, options: o, noCombining: c.NoCombining,
-	}, nil
+	return &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, noCombining: c.NoCombining, options: o}, nil
 }
 
 // Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
@@ -118,8 +112,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	c := &command{script: record.CompleteScript, bothKeys: r.Horizon > 0, payload: r.Payload, span: record.CompletedSpan(r.Remembered())}
 	c.fixed = record.AppendExpected(c.buf[:0], &r)
 	c.head = record.AppendCompleted(c.buf[len(c.fixed):len(c.fixed)], &r)
-	s.call(c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)
-	_, err := s.runOne(ctx, c)
+	_, err := s.runScript(ctx, c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)
 	return err
 }
 
@@ -128,8 +121,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	c := &command{script: record.ReleaseScript}
 	c.fixed = append(c.buf[:0], owner[:]...)
-	s.call(c, id, &c.fixed)
-	_, err := s.runOne(ctx, c)
+	_, err := s.runScript(ctx, c, id, &c.fixed)
 	return err
 }
 
@@ -141,8 +133,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	}
 	c := &command{script: record.UnknownScript, payload: blob(r.Reason)}
 	c.fixed = append(c.buf[:0], r.Owner[:]...)
-	s.call(c, r.ID, &c.fixed, &c.payload)
-	_, err := s.runOne(ctx, c)
+	_, err := s.runScript(ctx, c, r.ID, &c.fixed, &c.payload)
 	return err
 }
 
@@ -167,14 +158,10 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	})
 
 	answers := make([]store.RenewStatus, len(rs))
-	failed := 0
 	for i := range commands {
 		answers[i] = commands[i].renewed()
-		if answers[i] == store.RenewBusy {
-			failed++
-		}
 	}
-	if failed == len(rs) {
+	if !slices.ContainsFunc(answers, func(a store.RenewStatus) bool { return a != store.RenewBusy }) {
 		return nil, commands[0].err
 	}
 	return answers, nil
@@ -192,6 +179,46 @@ func (c *command) renewed() store.RenewStatus {
 	default:
 		return store.Renewed
 	}
+}
+
+// Inspect implements [store.Inspector] in one command, at the primary.
+func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
+	c := &command{script: record.InspectScript}
+	c.fixed = append(c.buf[:0], "payload"...)
+	answer, err := s.runScript(ctx, c, id, &c.fixed)
+	if err != nil {
+		return store.Record{}, err
+	}
+	if answer[0] == record.TagNone {
+		return store.Record{}, store.ErrNotFound
+	}
+	r, _, ok := record.ParseView(id, answer)
+	if !ok {
+		return store.Record{}, fail(store.ErrUnknown, errUnexpected)
+	}
+	return r, nil
+}
+
+// Resolve implements [store.Inspector] in one command. A record that it completes has no
+// owner: if its last attempt comes back, it gets ErrLeaseLost. If a reply was lost and
+// the repetition finds the record changed, the error is ErrUnknown, because this call may
+// have changed it: inspect the record again.
+func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	c := &command{script: record.ResolveScript, payload: r.Payload}
+	c.fixed = record.AppendResolution(c.buf[:0], &r)
+	answer, err := s.runScript(ctx, c, id, &c.fixed, &c.payload)
+	switch {
+	case err != nil:
+		return err
+	case answer[0] == record.TagNone && c.uncertain:
+		return fail(store.ErrUnknown, errors.New("the record has changed, perhaps by this call, whose first reply was lost; inspect it again"))
+	case answer[0] == record.TagNone:
+		return store.ErrRecordChanged
+	}
+	return nil
 }
 
 // Watch implements [store.Waiter] with sharded pub/sub. The first watch opens one
