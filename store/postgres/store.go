@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
@@ -21,9 +22,21 @@ import (
 // completions that arrive while others are on their way are sent together: see
 // [Config.NoCombining]. A purge goes on where the last one of the store ended.
 //
-// Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a
-// [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Meter].
-type Store = sqlstore.Store
+// Its methods are those of the interfaces in it. [New] and [Open] make stores; the zero
+// value is not usable.
+type Store struct {
+	store.Store
+	store.Transactor // see [Tx]
+	store.Checker
+	store.Inspector
+	store.Surveyor
+	store.Purger
+	store.Maintainer
+	store.Meter
+}
+
+// storeOf returns the store that calls s.
+func storeOf(s *sqlstore.Store) *Store { return &Store{s, s, s, s, s, s, s, s} }
 
 // New returns the store over pool. It does not contact the server; [Open] does.
 // The tables must exist: see [Migrate]. The error wraps ErrInvalid.
@@ -55,7 +68,7 @@ func newStore(db database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sqlstore.NewStore(t.Table, t, t.transactions()), nil
+	return storeOf(sqlstore.NewStore(t.Table, t, t.transactions())), nil
 }
 
 func openStore(ctx context.Context, db database, c Config) (*Store, error) {
@@ -67,5 +80,5 @@ func openStore(ctx context.Context, db database, c Config) (*Store, error) {
 	if err := t.Prove(ctx, s); err != nil {
 		return nil, fmt.Errorf("%w%s", err, t.rowSecurityAdvice(ctx))
 	}
-	return s, nil
+	return storeOf(s), nil
 }

@@ -38,17 +38,6 @@ type Store struct {
 	transactions *lazytx.Transactions
 }
 
-var (
-	_ store.Store      = (*Store)(nil)
-	_ store.Transactor = (*Store)(nil)
-	_ store.Checker    = (*Store)(nil)
-	_ store.Surveyor   = (*Store)(nil)
-	_ store.Inspector  = (*Store)(nil)
-	_ store.Purger     = (*Store)(nil)
-	_ store.Maintainer = (*Store)(nil)
-	_ store.Meter      = (*Store)(nil)
-)
-
 // NewStore returns the store over a table, which has r in a way of the database, and over
 // the transactions of handlers.
 func NewStore(t *Table, r Records, transactions *lazytx.Transactions) *Store {
