@@ -107,6 +107,7 @@ func (s *Store) remembered(r *store.CompleteRequest) *found {
 // replayed, if the ID is still as it was found. Its results are those of write.
 func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, payload string, replayed, kept time.Duration) (done bool, err error) {
 	rec.completedAt, rec.size, rec.parts, rec.set = time.Now(), len(payload), 0, 0
+	rec.whole = replayed == kept && len(payload) <= maxWhole
 	var held *lease // of the parts
 	if len(payload) > maxPart {
 		if payload, held, err = s.split(ctx, id, rec, payload, replayed); held == nil {
@@ -118,11 +119,13 @@ func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, 
 			ls[0] = held // so that all parts are deleted together
 		}
 		rec.spare = ls[1].spare(kept)
-		ops := []clientv3.Op{
-			clientv3.OpPut(s.key(records, id), rec.encode(), clientv3.WithLease(ls[1].id)),
-			clientv3.OpPut(s.key(payloads, id), payload, clientv3.WithLease(ls[0].id)),
-			clientv3.OpDelete(s.key(alive, id)),
+		value, ops := rec.encode(), []clientv3.Op{clientv3.OpDelete(s.key(alive, id))}
+		if rec.whole {
+			value += payload
+		} else {
+			ops = append(ops, clientv3.OpPut(s.key(payloads, id), payload, clientv3.WithLease(ls[0].id)))
 		}
+		ops = append(ops, clientv3.OpPut(s.key(records, id), value, clientv3.WithLease(ls[1].id)))
 		if held != nil {
 			ops = append(ops, s.otherParts(id, rec)...)
 		}

@@ -24,6 +24,11 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (answer store.C
 	was := new(found) // an ID is assumed to be new until the server says otherwise
 	if s.recent.Common() {
 		was = nil
+		if r.Horizon == 0 { // otherwise a payload has its own key
+			if was, err = s.glance(ctx, r.ID); err != nil {
+				return store.ClaimResult{}, err
+			}
+		}
 	}
 	err = s.update(ctx, r.ID, was, func(now *found) (done bool, err error) {
 		var next *record

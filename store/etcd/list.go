@@ -12,10 +12,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// scannedPerPage is how many records one call of List reads, and scannedWithPayloads how
-// many if it also asks which payloads exist: a server reads whole payloads even to return
+// scannedPerPage is how many records one call of List reads: up to 4 MiB of them. If it
+// also asks which payloads exist beside them, the server reads these whole, even to return
 // only their keys.
-const scannedPerPage, scannedWithPayloads = 10_000, 1000
+const scannedPerPage = 1000
 
 // List implements [store.Inspector], in the order of the IDs. Every page shows one
 // revision of the cluster.
@@ -30,11 +30,11 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err != nil {
 		return store.Page{}, err
 	}
-	all, most, kinds := s.config.Prefix+records, int64(scannedPerPage), []string{alive}
+	all, kinds := s.config.Prefix+records, []string{alive}
 	if withCompleted(&q) {
-		most, kinds = scannedWithPayloads, []string{alive, payloads}
+		kinds = append(kinds, payloads)
 	}
-	r, err := s.client.Get(ctx, all+max(after, q.Digits), clientv3.WithRange(clientv3.GetPrefixRangeEnd(all+q.Digits)), clientv3.WithLimit(most))
+	r, err := s.client.Get(ctx, all+max(after, q.Digits), clientv3.WithRange(clientv3.GetPrefixRangeEnd(all+q.Digits)), clientv3.WithLimit(scannedPerPage))
 	if err != nil {
 		return store.Page{}, classify(err)
 	}
@@ -104,11 +104,11 @@ func (s *Store) listed(ctx context.Context, q *store.Query, text string, kv, liv
 	if err != nil {
 		return view, false, nil //nolint:nilerr // see above
 	}
-	now := found{exists: true, revision: kv.ModRevision, lease: clientv3.LeaseID(kv.Lease), live: live != nil, replayed: replayed != nil}
+	now := found{live: live != nil, replayed: replayed != nil}
+	now.hold(kv)
 	if live != nil {
 		now.liveTill = clientv3.LeaseID(live.Lease)
 	}
-	now.record, now.corrupt = decode(kv.Value, kv.ModRevision)
 	if now.record.state == completed && !withCompleted(q) {
 		return view, false, nil // without asking for the end of its lease
 	}

@@ -11,6 +11,10 @@ import (
 // layout is the version of a record's layout: its first byte.
 const layout = 1
 
+// maxWhole is the size of the largest payload in bytes that the value of its record
+// holds, because a listing reads the values of all records.
+const maxWhole = 4 << 10
+
 // state is the kind of a record: its second byte.
 type state byte
 
@@ -20,11 +24,20 @@ const (
 	completed
 )
 
-// record is the value of a record's key. Two other keys say whether its attempt is live,
-// and hold its payload, because the server deletes each of them at its own time.
+// The flags of a record: its third byte.
+const (
+	flagAtMostOnce = 1 << iota
+	flagWhole
+	flagsEnd
+)
+
+// record is the value of a record's key, followed by its payload if that is small and
+// ends with it. Two other keys say whether its attempt is live, and hold other payloads,
+// because the server deletes each of them at its own time.
 type record struct {
 	state       state
 	atMostOnce  bool
+	whole       bool        // its payload follows it
 	owner       store.Owner // zero once an operator resolved it
 	fingerprint store.Fingerprint
 	fence       uint64 // 0: the revision that wrote the record is its fence
@@ -50,13 +63,16 @@ func (r *record) setPolicy(p store.Policy) {
 	r.label, r.atMostOnce, r.retention, r.horizon = p.Label, p.AtMostOnce, p.Retention, p.Horizon
 }
 
-// encode returns the value of a record. Its fixed part is followed by numbers and texts
+// encode returns the value of a record without a payload. Its fixed part is followed by numbers and texts
 // in the order of the fields.
 func (r *record) encode() string {
 	b := make([]byte, 0, 128+len(r.label)+len(r.description)+len(r.reason))
 	b = append(b, layout, byte(r.state), 0)
 	if r.atMostOnce {
-		b[2] = 1
+		b[2] |= flagAtMostOnce
+	}
+	if r.whole {
+		b[2] |= flagWhole
 	}
 	b = append(b, r.owner[:]...)
 	b = append(b, r.fingerprint[:]...)
@@ -86,10 +102,10 @@ var errLayout = errors.New("the record has an unknown version or state, or was c
 func decode(value []byte, revision int64) (record, error) {
 	var r record
 	head := 3 + len(r.owner) + len(r.fingerprint)
-	if len(value) < head || value[0] != layout || value[2] > 1 {
+	if len(value) < head || value[0] != layout || value[2] >= flagsEnd {
 		return record{}, errLayout
 	}
-	r.state, r.atMostOnce = state(value[1]), value[2] == 1
+	r.state, r.atMostOnce, r.whole = state(value[1]), value[2]&flagAtMostOnce != 0, value[2]&flagWhole != 0
 	if r.state < inProgress || r.state > completed {
 		return record{}, errLayout
 	}
@@ -104,7 +120,12 @@ func decode(value []byte, revision int64) (record, error) {
 	r.size, r.parts = int(d.number()), int(d.number())
 	r.set = uint64(d.number()) //nolint:gosec // as it was encoded
 	r.label, r.description, r.reason = d.text(), d.text(), d.text()
-	if d.failed || len(d.rest) > 0 || r.attempt < 1 || r.size < 0 || r.parts < 0 || (r.state == unknown) != (r.reason != "") {
+	payload := 0
+	if r.whole {
+		payload = r.size
+	}
+	if d.failed || len(d.rest) != payload || r.attempt < 1 || r.size < 0 || r.parts < 0 ||
+		r.whole && (r.state != completed || r.parts > 0) || (r.state == unknown) != (r.reason != "") {
 		return record{}, errLayout
 	}
 	if r.fence == 0 {

@@ -17,6 +17,15 @@ func sample() record {
 	}
 }
 
+const thePayload = "created"
+
+// withPayload is a record that thePayload follows.
+func withPayload() record {
+	rec := sample()
+	rec.state, rec.reason, rec.parts, rec.whole, rec.size = completed, "", 0, true, len(thePayload)
+	return rec
+}
+
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	want := sample()
@@ -28,19 +37,24 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	if got, err = decode([]byte(want.encode()), 42); err != nil || got.fence != 42 {
 		t.Errorf("fence %d, %v, want the revision that wrote the record", got.fence, err)
 	}
+	want = withPayload()
+	if got, err = decode([]byte(want.encode()+thePayload), 42); err != nil || got != want {
+		t.Errorf("decode gave %+v, %v, want %+v", got, err, want)
+	}
 }
 
 func TestRecordThatWasCutIsRefused(t *testing.T) {
 	t.Parallel()
-	rec := sample()
-	whole := rec.encode()
-	for n := range len(whole) {
-		if got, err := decode([]byte(whole[:n]), 1); err == nil {
-			t.Errorf("the first %d of %d bytes are %+v", n, len(whole), got)
+	alone, both := sample(), withPayload()
+	for _, whole := range []string{alone.encode(), both.encode() + thePayload} {
+		for n := range len(whole) {
+			if got, err := decode([]byte(whole[:n]), 1); err == nil {
+				t.Errorf("the first %d of %d bytes are %+v", n, len(whole), got)
+			}
 		}
-	}
-	if _, err := decode([]byte(whole+"x"), 1); err == nil {
-		t.Error("a record with a byte too many was read")
+		if _, err := decode([]byte(whole+"x"), 1); err == nil {
+			t.Error("a record with a byte too many was read")
+		}
 	}
 }
 
@@ -53,14 +67,19 @@ func TestSizeOfADamagedRecordIsNotTrusted(t *testing.T) {
 
 // FuzzDecode finds no value that crashes decode, or that is read as another.
 func FuzzDecode(f *testing.F) {
-	rec := sample()
-	f.Add([]byte(rec.encode()))
+	alone, both := sample(), withPayload()
+	f.Add([]byte(alone.encode()))
+	f.Add([]byte(both.encode() + thePayload))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		got, err := decode(value, 1)
 		if err != nil {
 			return
 		}
-		again, err := decode([]byte(got.encode()), 1)
+		payload := ""
+		if got.whole {
+			payload = string(value[len(value)-got.size:])
+		}
+		again, err := decode([]byte(got.encode()+payload), 1)
 		if err != nil || again != got {
 			t.Errorf("%+v was read again as %+v, %v", got, again, err)
 		}

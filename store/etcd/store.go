@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
@@ -23,9 +24,9 @@ import (
 
 // The first letters of the keys, behind the prefix.
 const (
-	records  = "r/" // the record
+	records  = "r/" // the record, with a small payload that ends with it
 	alive    = "l/" // exists while the attempt of a record is live; its value is liveValue
-	payloads = "p/" // exists while the payload of a record is replayed; its value is the payload
+	payloads = "p/" // exists while another payload is replayed; its value is the payload
 	parts    = "b/" // the parts of a payload that is too large for one value
 )
 
@@ -121,18 +122,29 @@ func (s *Store) read(id store.ID) []clientv3.Op {
 func look(r *clientv3.TxnResponse) found {
 	f := found{at: r.Header.Revision}
 	if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-		f.exists, f.revision, f.lease = true, kvs[0].ModRevision, clientv3.LeaseID(kvs[0].Lease)
-		if f.record, f.corrupt = decode(kvs[0].Value, kvs[0].ModRevision); f.corrupt != nil {
-			f.corrupt = fail(store.ErrCorrupt, f.corrupt)
-		}
+		f.hold(kvs[0])
+	}
+	if len(r.Responses) == 1 { // of glance
+		return f
 	}
 	if kvs := r.Responses[1].GetResponseRange().Kvs; len(kvs) > 0 {
 		f.live, f.liveAt, f.liveTill, f.spare = true, kvs[0].ModRevision, clientv3.LeaseID(kvs[0].Lease), spareOf(kvs[0].Value)
 	}
-	if kvs := r.Responses[2].GetResponseRange().Kvs; len(kvs) > 0 {
+	if kvs := r.Responses[2].GetResponseRange().Kvs; len(kvs) > 0 && !f.record.whole {
 		f.replayed, f.payload = true, kvs[0].Value
 	}
 	return f
+}
+
+// hold makes the finding that of a record's key.
+func (f *found) hold(kv *mvccpb.KeyValue) {
+	f.exists, f.revision, f.lease = true, kv.ModRevision, clientv3.LeaseID(kv.Lease)
+	if f.record, f.corrupt = decode(kv.Value, kv.ModRevision); f.corrupt != nil {
+		f.corrupt = fail(store.ErrCorrupt, f.corrupt)
+	}
+	if f.record.whole {
+		f.replayed, f.payload = true, kv.Value[len(kv.Value)-f.record.size:]
+	}
 }
 
 // liveValue is the value of a live key: by how much its lease outlasts the attempt's.
@@ -150,6 +162,26 @@ func (s *Store) inspect(ctx context.Context, id store.ID) (found, error) {
 		return found{}, classify(err)
 	}
 	return look(r), nil
+}
+
+// glance reads the record of an ID alone, which is enough for most replays, and to see
+// that the ID is new. Otherwise it returns nil.
+func (s *Store) glance(ctx context.Context, id store.ID) (*found, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	r, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(s.key(records, id))}, nil)
+	if err != nil {
+		return nil, classify(err)
+	}
+	switch now := look(r); {
+	case !now.exists:
+		return new(found), nil // whose live key was not read
+	case now.corrupt != nil, now.record.whole:
+		return &now, nil
+	default:
+		return nil, nil //nolint:nilnil // see above
+	}
 }
 
 // change makes changes if an ID is still as it was found, and updates its revision.
