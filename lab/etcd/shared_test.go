@@ -7,28 +7,9 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/reprise-go/reprise/conformance/storetest"
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
-
-// A process renews its attempts in one batch. A record that another release wrote, in a
-// layout that this one cannot read, is no reason to lose the others.
-func TestUnreadableRecordCostsNoOtherAttemptItsLease(t *testing.T) {
-	t.Parallel()
-	client, mine := single(t), etcdcluster.Prefix()
-	st := etcdcluster.Open(t, client, mine)
-	first, _ := claimed(t, st, "unreadable")
-	second, _ := claimed(t, st, "readable")
-	corrupt(t, client, mine, first.ID, storetest.UnknownVersion)
-	statuses, err := st.Renew(t.Context(), []store.RenewRequest{
-		{ID: first.ID, Owner: first.Owner, Lease: first.Lease}, {ID: second.ID, Owner: second.Owner, Lease: second.Lease},
-	})
-	if err != nil || statuses[0] != store.RenewLost || statuses[1] != store.Renewed {
-		t.Errorf("%v, %v, want lost and renewed", statuses, err)
-	}
-}
 
 // request is the context of a request.
 type request struct{ context.Context }
