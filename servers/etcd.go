@@ -33,7 +33,8 @@ func (c *EtcdCluster) Addrs() []string {
 	return all
 }
 
-// StartEtcd starts a cluster for the test, from a program of etcd 3.4 or newer.
+// StartEtcd starts a cluster for the test, from a program of etcd 3.4 or newer. In a
+// setting, {client} is the member's address for clients.
 func StartEtcd(tb testing.TB, program string, members int, settings ...string) *EtcdCluster {
 	tb.Helper()
 	return startEtcd(tb, program, members, nil, settings)
@@ -69,7 +70,10 @@ func startEtcd(tb testing.TB, program string, members int, links *EtcdLinks, set
 			"--listen-peer-urls", "http://" + p.peer, "--initial-advertise-peer-urls", "http://" + p.known,
 			"--initial-cluster", strings.Join(initial, ","),
 		}
-		m := &EtcdMember{control{process: &process{path: program, args: append(args, settings...), dir: dir, env: links.env(i)}}, p.client}
+		for _, setting := range settings {
+			args = append(args, strings.ReplaceAll(setting, "{client}", p.client))
+		}
+		m := &EtcdMember{control{process: &process{path: program, args: args, dir: dir, env: links.env(i)}}, p.client}
 		m.ready = m.answers
 		tb.Cleanup(func() { _ = m.process.stop() })
 		must(tb, m.process.start())

@@ -15,7 +15,7 @@ import (
 
 // The program opens etcd, as it does the other stores: the server is examined, a stuck
 // record is found by its key and resolved, and a mistaken prefix is no "nothing is
-// stuck".
+// stuck". It speaks TLS, and logs in.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "reprise")
@@ -69,5 +69,9 @@ func TestProgram(t *testing.T) {
 		run(2, "list --store "+url, "the URL of etcd is not")
 	}
 	run(2, "list --store etcd://user:secret@host?cacert=x", "none of cacert, cert and key of etcds://")
+	addr, certificate := secured(t)
+	run(1, "doctor --prefix mine/ --store etcds://payments:secret@"+addr+"?cacert="+certificate, "every operation works")
+	run(3, "list --prefix mine/ --store etcds://payments:wrong-secret@"+addr+"?cacert="+certificate, "opening the store: ", "authentication failed")
+	run(3, "list --timeout 1s --prefix mine/ --store etcds://"+addr, "no connection to a member") // whose certificate is trusted
 	run(3, "list --timeout 1s --store etcd://svc-host:secret@127.0.0.1:1", "opening the store: ", "store unreachable")
 }

@@ -3,10 +3,16 @@ package etcd_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http/httptest"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -311,11 +317,24 @@ func TestFullServerKeepsNoRecordOfARefusedClaim(t *testing.T) {
 	}
 }
 
-// Users have permissions for the keys of the store, and need no others.
-func TestUserNeedsThePrefixOnly(t *testing.T) {
-	t.Parallel()
-	addr := etcdcluster.Start(t, 1).Addrs()[0]
-	root := etcdcluster.Connect(t, addr)
+// secured starts a member that knows passwords, and serves TLS at an address of its own.
+// Its certificate is in a file. The password of each user is "secret", and the role of
+// payments is that of the keys below mine/.
+func secured(t *testing.T) (addr, certificate string) {
+	t.Helper()
+	served := httptest.NewTLSServer(nil)
+	served.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(served.TLS.Certificates[0].PrivateKey)
+	labtest.Must(t, err)
+	dir := t.TempDir()
+	write := func(name, kind string, der []byte) string {
+		name = filepath.Join(dir, name)
+		labtest.Must(t, os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+		return name
+	}
+	addr, certificate = servers.FreeAddr(t), write("cert.pem", "CERTIFICATE", served.Certificate().Raw)
+	plain := etcdcluster.Start(t, 1, "--listen-client-urls", "http://{client},https://"+addr, "--cert-file", certificate, "--key-file", write("key.pem", "PRIVATE KEY", key))
+	root := etcdcluster.Connect(t, plain.Addrs()...)
 	must := func(_ any, err error) {
 		t.Helper()
 		labtest.Must(t, err)
@@ -328,9 +347,21 @@ func TestUserNeedsThePrefixOnly(t *testing.T) {
 	must(root.UserGrantRole(t.Context(), "root", "root"))
 	must(root.UserGrantRole(t.Context(), "payments", "reprise"))
 	must(root.AuthEnable(t.Context()))
+	return addr, certificate
+}
+
+// Users have permissions for the keys of the store, and need no others.
+func TestUserNeedsThePrefixOnly(t *testing.T) {
+	t.Parallel()
+	addr, certificate := secured(t)
+	trusted := x509.NewCertPool()
+	text, err := os.ReadFile(certificate)
+	labtest.Must(t, err)
+	trusted.AppendCertsFromPEM(text)
 	as := func(user string) *clientv3.Client {
 		client, err := clientv3.New(clientv3.Config{
-			Endpoints: []string{addr}, Username: user, Password: "secret", DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
+			Endpoints: []string{"https://" + addr}, Username: user, Password: "secret", DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
+			TLS: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12},
 		})
 		labtest.Must(t, err)
 		t.Cleanup(func() { _ = client.Close() })
