@@ -73,11 +73,11 @@ func newQueue(t *table) *batching.Queue[queuedCall] {
 	})
 }
 
-// claimCombined claims r alone or in a batch.
-func (t *table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+// Claim implements [sqlstore.Own]: it claims r alone or in a batch.
+func (t *table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	defer t.active.Add(-1)
-	if t.active.Add(1) <= t.maxUncombined {
-		return t.Table.Claim(ctx, r)
+	if t.active.Add(1) <= t.maxUncombined || t.queue == nil {
+		return t.ClaimAlone(ctx, r)
 	}
 	call := t.queue.Call()
 	defer call.Release()
@@ -85,7 +85,7 @@ func (t *table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store
 	err := t.queue.Do(ctx, call)
 	switch {
 	case errors.Is(err, errAlone):
-		return t.Table.Claim(ctx, r)
+		return t.ClaimAlone(ctx, r)
 	case err != nil:
 		return store.ClaimResult{}, t.Dialect.QueueError("claim", err)
 	}
@@ -94,11 +94,11 @@ func (t *table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store
 	return result, nil
 }
 
-// completeCombined completes r alone or in a batch.
-func (t *table) completeCombined(ctx context.Context, r *store.CompleteRequest) error {
+// Complete implements [sqlstore.Own]: it completes r alone or in a batch.
+func (t *table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	defer t.active.Add(-1)
-	if t.active.Add(1) <= t.maxUncombined || len(r.Payload) > largestCombined {
-		return t.Table.Complete(ctx, r)
+	if t.active.Add(1) <= t.maxUncombined || t.queue == nil || len(r.Payload) > largestCombined {
+		return t.CompleteAlone(ctx, r)
 	}
 	call := t.queue.Call()
 	defer call.Release()
@@ -108,7 +108,7 @@ func (t *table) completeCombined(ctx context.Context, r *store.CompleteRequest) 
 	v.complete.Payload = v.payload
 	err := t.queue.Do(ctx, call)
 	if errors.Is(err, errAlone) {
-		return t.Table.Complete(ctx, r)
+		return t.CompleteAlone(ctx, r)
 	}
 	return t.Dialect.QueueError("complete", err)
 }
@@ -120,9 +120,9 @@ func (t *table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 		v := batch[0].Value()
 		var err error
 		if v.completes {
-			err = t.Table.Complete(ctx, &v.complete)
+			err = t.CompleteAlone(ctx, &v.complete)
 		} else {
-			v.result, err = t.Table.Claim(ctx, &v.claim)
+			v.result, err = t.ClaimAlone(ctx, &v.claim)
 		}
 		batch[0].Finish(err)
 		return

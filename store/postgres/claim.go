@@ -9,14 +9,6 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// Claim claims r alone or in a batch. The caller has validated the request.
-func (t *table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
-	if t.queue == nil {
-		return t.Table.Claim(ctx, r)
-	}
-	return t.claimCombined(ctx, r)
-}
-
 // Insert implements [sqlstore.Own].
 func (t *table) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error) {
 	read := func(row *binaryRow) {
@@ -67,14 +59,6 @@ func flag(v bool) int16 {
 		return 1
 	}
 	return 0
-}
-
-// Complete completes r alone or in a batch. The caller has validated the request.
-func (t *table) Complete(ctx context.Context, r *store.CompleteRequest) error {
-	if t.queue == nil {
-		return t.Table.Complete(ctx, r)
-	}
-	return t.completeCombined(ctx, r)
 }
 
 // completionArgs are the parameters of the statements that complete a record.

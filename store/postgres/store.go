@@ -35,8 +35,8 @@ type Store struct {
 	store.Meter
 }
 
-// storeOf returns the store that calls s.
-func storeOf(s *sqlstore.Store) *Store { return &Store{s, s, s, s, s, s, s, s} }
+// storeOf returns the store over t.
+func storeOf(t *sqlstore.Table) *Store { return &Store{t, t, t, t, t, t, t, t} }
 
 // New returns the store over pool. It does not contact the server; [Open] does.
 // The tables must exist: see [Migrate]. The error wraps ErrInvalid.
@@ -68,7 +68,7 @@ func newStore(db database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return storeOf(sqlstore.NewStore(t.Table, t, t.transactions())), nil
+	return storeOf(t.Table), nil
 }
 
 func openStore(ctx context.Context, db database, c Config) (*Store, error) {
@@ -76,9 +76,8 @@ func openStore(ctx context.Context, db database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := sqlstore.NewStore(t.Table, t, t.transactions())
-	if err := t.Prove(ctx, s); err != nil {
+	if err := t.Prove(ctx); err != nil {
 		return nil, fmt.Errorf("%w%s", err, t.rowSecurityAdvice(ctx))
 	}
-	return storeOf(s), nil
+	return storeOf(t.Table), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
@@ -48,9 +49,8 @@ func newTable(db database, c Config) (*table, error) {
 	d.Judge, d.JudgeTable = t.judge, t.judgeTable
 	o.Table = n.table
 	t.Table = sqlstore.NewTable(nil, d, o, &sqlstore.Direct{With: t.with, Dialect: d}, db.use)
-	t.Lend = t.with
-	t.Own = t
-	t.Accepted = c.Accept
+	t.Lend, t.Own, t.Accepted = t.with, t, c.Accept
+	t.Transactions = &lazytx.Transactions{Name: storeName, Timeout: o.TxTimeout, Slots: t.Turns(), Open: t.begin}
 	if !c.NoCombining {
 		t.queue = newQueue(t)
 	}

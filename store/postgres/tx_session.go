@@ -14,13 +14,9 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
-// transactions returns those of handlers. A completion and its COMMIT are one batch: if
-// the UPDATE of the record finds no row, it fails, and the transaction with it.
-func (t *table) transactions() *lazytx.Transactions {
-	return &lazytx.Transactions{Name: storeName, Timeout: t.Options.TxTimeout, Slots: t.Turns(), Open: t.begin}
-}
-
-// session is the connection of one transaction. It implements [lazytx.Session].
+// session is the connection of one transaction. It implements [lazytx.Session]. The
+// completion and COMMIT are one batch: if the UPDATE of the record finds no row, it fails,
+// and the transaction with it.
 type session struct {
 	table *table
 	id    store.ID

@@ -29,12 +29,12 @@ type Store struct {
 	store.Meter
 }
 
-// storeOf returns the store that calls s.
-func storeOf(s *sqlstore.Store, err error) (*Store, error) {
+// storeOf returns the store over t.
+func storeOf(t *sqlstore.Table, err error) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{s, s, s, s, s, s, s, s}, nil
+	return &Store{t, t, t, t, t, t, t, t}, nil
 }
 
 // New returns the store over db, with any driver of SQLite. It does not contact the

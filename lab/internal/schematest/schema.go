@@ -74,8 +74,7 @@ func NeverChange(t *testing.T, list []Migration, digests ...string) {
 
 // NextRelease makes st a store of a release with another step, and returns its Migrate.
 func NextRelease(st any, statements ...string) (migrate func(context.Context) error) {
-	field := reflect.ValueOf(st).Elem().FieldByName("Store").Elem().Elem().FieldByName("table")
-	table := reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
+	table := reflect.ValueOf(st).Elem().FieldByName("Store").Elem()
 	dialect := table.Elem().FieldByName("Dialect")
 	next := reflect.New(dialect.Type().Elem())
 	next.Elem().Set(dialect.Elem())

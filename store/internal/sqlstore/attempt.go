@@ -8,12 +8,22 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Renew extends the leases of a batch. The caller has validated the requests.
+// Renew implements [store.Store]. An invalid entry refuses the whole batch.
 func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	if !t.Dialect.Embedded {
-		return t.renewEach(ctx, rs)
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil {
+			return nil, err
+		}
 	}
-	return t.renewTogether(ctx, slices.Clone(rs)) // the caller may return before they are executed
+	switch {
+	case len(rs) == 0:
+		return nil, nil
+	case t.Own != nil:
+		return t.Own.Renew(ctx, rs)
+	case t.Dialect.Embedded:
+		return t.renewTogether(ctx, slices.Clone(rs)) // the caller may return before they are executed
+	}
+	return t.renewEach(ctx, rs)
 }
 
 // renewTogether renews a batch in one transaction. While that of a handler excludes all
@@ -72,9 +82,19 @@ func (r *row) renewal(by *store.RenewRequest) store.RenewStatus {
 	return store.Renewed
 }
 
-// Complete ends an attempt whose record is in the table. The caller has validated the
-// request.
-func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
+// Complete implements [store.Store].
+func (t *Table) Complete(ctx context.Context, r store.CompleteRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if t.Own != nil {
+		return t.Own.Complete(ctx, &r)
+	}
+	return t.CompleteAlone(ctx, &r)
+}
+
+// CompleteAlone ends an attempt whose record is in the table. The request is valid.
+func (t *Table) CompleteAlone(ctx context.Context, r *store.CompleteRequest) error {
 	request, tried := *r, false // copies: the caller may return before they are written, and reuse its memory
 	if t.Dialect.Embedded {
 		request.Payload = bytes.Clone(r.Payload)
@@ -151,7 +171,7 @@ func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) er
 		e.owner[:], e.payload, now, replayed, max(e.valid, replayed+e.horizon), replayed, e.retention, e.horizon)
 }
 
-// Release deletes the record of an owner's attempt.
+// Release implements [store.Store].
 func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	return t.Write(ctx, "release", func(ctx context.Context, on Conn) error {
 		found, err := t.lookBehind(ctx, on, id, owner)
@@ -162,23 +182,24 @@ func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	})
 }
 
-// Unknown ends an attempt whose record is in the table. The caller has validated the
-// request.
-func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
-	request := *r // the caller may return before it is executed
+// Unknown implements [store.Store].
+func (t *Table) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
 	return t.Write(ctx, "unknown", func(ctx context.Context, on Conn) error {
-		found, err := t.lookFor(ctx, on, "unknown", request.ID)
+		found, err := t.lookFor(ctx, on, "unknown", r.ID)
 		switch {
 		case err != nil:
 			return err
 		case found == nil || found.State != Running:
 			return Lost(t.Dialect.Name, "unknown")
-		case bytes.Equal(found.Owner, endedOwner(request.Owner)): // by an earlier call, whose reason stays
+		case bytes.Equal(found.Owner, endedOwner(r.Owner)): // by an earlier call, whose reason stays
 			return t.change(ctx, on, found, t.statements.touch)
-		case !bytes.Equal(found.Owner, request.Owner[:]):
+		case !bytes.Equal(found.Owner, r.Owner[:]):
 			return Lost(t.Dialect.Name, "unknown")
 		}
-		return t.unknown(ctx, on, found, &request)
+		return t.unknown(ctx, on, found, &r)
 	})
 }
 

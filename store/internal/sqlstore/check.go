@@ -69,19 +69,14 @@ func (t *Table) findings(ctx context.Context) ([]store.Finding, error) {
 	return append(list, table...), nil
 }
 
-// Prove returns an error that names all unsafe findings of st, or else tries every
-// operation of it on a new record, which it deletes. It logs the other findings.
-func (t *Table) Prove(ctx context.Context, st *Store) error {
-	if err := probe.Judge(ctx, t.Dialect.Name, t.Options.Logger, st); err != nil {
+// Prove returns an error that names all unsafe findings, or else tries every operation on
+// a new record, which it deletes. It logs the other findings.
+func (t *Table) Prove(ctx context.Context) error {
+	if err := probe.Judge(ctx, t.Dialect.Name, t.Options.Logger, t); err != nil {
 		return err
 	}
-	return t.probe(ctx, st)
-}
-
-// probe tries every operation of st.
-func (t *Table) probe(ctx context.Context, st store.Store) error {
 	return (&probe.Probe{
-		Name: t.Dialect.Name, Store: st, Rival: st, LostRace: ErrLostRace,
+		Name: t.Dialect.Name, Store: t, Rival: t, LostRace: ErrLostRace,
 		Read: func(ctx context.Context, id store.ID) error {
 			_, err := t.Inspect(ctx, id)
 			return err

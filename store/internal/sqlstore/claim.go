@@ -6,8 +6,14 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Own are the statements of most requests that a database has in its own way.
+// Own is what a database has in its own way: operations on a table, with requests that
+// are valid, and the statements of most requests.
 type Own interface {
+	Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error)
+	Complete(ctx context.Context, r *store.CompleteRequest) error
+	Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error)
+	Purge(ctx context.Context, limit int) (purged int, err error)
+
 	// Insert inserts the record of a claim where there is no row, and reports whether it
 	// did.
 	Insert(ctx context.Context, on Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error)
@@ -41,10 +47,28 @@ func (t *Table) confirmed() {
 	}
 }
 
-// Claim inserts the record of r, or answers from the one that is there. While replays are
-// common, and where a read waits for no writer, it looks first. The caller has validated
-// the request.
-func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+// Claim implements [store.Store].
+func (t *Table) Claim(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, err error) {
+	if err := r.Validate(); err != nil {
+		return result, err
+	}
+	if result, answered, err := t.answer(ctx, &r); answered || err != nil {
+		return result, err
+	}
+	if t.Own != nil {
+		result, err = t.Own.Claim(ctx, &r)
+	} else {
+		result, err = t.ClaimAlone(ctx, &r)
+	}
+	if err == nil && result.Outcome == store.Claimed {
+		t.confirmed()
+	}
+	return result, err
+}
+
+// ClaimAlone inserts the record of r, which is valid, or answers from the one that is
+// there. While replays are common, and where a read waits for no writer, it looks first.
+func (t *Table) ClaimAlone(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	var (
 		result store.ClaimResult
 		first  = !t.Recent.Common()

@@ -8,9 +8,17 @@ import (
 	"time"
 )
 
-// Purge deletes records that have expired, and empties those whose payload is no longer
-// replayed.
+// maxPurge is the largest number of records that one call deletes or empties.
+const maxPurge = 100_000
+
+// Purge implements [store.Purger].
 func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
+	switch {
+	case limit < 1 || limit > maxPurge:
+		return 0, Invalid(t.Dialect.Name, "purge of %d records: want 1 to %d", limit, maxPurge)
+	case t.Own != nil:
+		return t.Own.Purge(ctx, limit)
+	}
 	purged := 0
 	err := t.Write(ctx, "purge", func(ctx context.Context, on Conn) error {
 		now, err := t.now(ctx, on)
@@ -86,6 +94,10 @@ func (t *Table) now(ctx context.Context, on Conn) (now int64, err error) {
 	})
 	return now, err
 }
+
+// Maintain implements [store.Maintainer]: it purges at the pace of the configuration
+// until ctx ends. An engine calls it.
+func (t *Table) Maintain(ctx context.Context) { t.maintain(ctx, t.Purge) }
 
 // maintain calls purge at the pace of the store until ctx ends.
 func (t *Table) maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error)) {

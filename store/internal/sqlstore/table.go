@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/replays"
 	"github.com/reprise-go/reprise/store/internal/slots"
 )
 
-// Table is the table of the records, with the operations that all stores over it share.
+// Table is the store of any database: the table of the records, with every operation.
 type Table struct {
 	Dialect *Dialect
 	Writer  Writer
@@ -25,7 +26,8 @@ type Table struct {
 	Recent  replays.Ratio            // the share of replays among claims
 	Conns   func() (used, limit int) // of the pool; the limit is 0 where there is none
 
-	Accepted []string // codes of unsafe findings that are warnings
+	Accepted     []string // codes of unsafe findings that are warnings
+	Transactions *lazytx.Transactions
 
 	db          *Pool // nil where the database has a pool of its own
 	statements  statements
@@ -61,15 +63,21 @@ func (t *Table) Transacts() error {
 	return nil
 }
 
-// usage counts the connections of the pool and, for a serial writer, the writes that wait
-// for a transaction.
-func (t *Table) usage() []store.Usage {
+// Transaction implements [store.Transactor].
+func (t *Table) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {
+	return t.Transactions.Bind(ctx, id, owner)
+}
+
+// Usage implements [store.Meter]: it counts the connections of the pool, for a serial
+// writer the writes that wait for a transaction, and the transactions of handlers with
+// those who wait for one.
+func (t *Table) Usage() []store.Usage {
 	used, limit := t.Conns()
 	list := []store.Usage{{Name: "connections", Used: int64(used), Limit: int64(limit)}}
 	if w, ok := t.Writer.(*serial); ok {
 		list = append(list, store.Usage{Name: "writes", Waiting: int64(w.queue.Waiting())})
 	}
-	return list
+	return append(list, t.Transactions.Usage()...)
 }
 
 // Writes never take spareReaders connections of the pool: while the others wait for the
