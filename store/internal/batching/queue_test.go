@@ -157,6 +157,7 @@ func TestTheOldestDoesNotSendForTheOthers(t *testing.T) {
 	})
 }
 
+// A batch is bounded, and the oldest of all calls that wait are in the next one.
 func TestABatchIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -165,18 +166,18 @@ func TestABatchIsBounded(t *testing.T) {
 		sizes  []int
 		want   []string
 	}{
-		{"calls", Config[string]{MaxCalls: 2}, []int{1, 1, 1, 1, 1}, []string{"a", "b+b", "b+b", "b"}},
-		{"bytes", Config[string]{MaxBytes: 10}, []int{4, 6, 1, 9, 1}, []string{"a", "b+b", "b+b", "b"}},
-		{"at least one", Config[string]{MaxBytes: 10}, []int{11, 1, 11}, []string{"a", "b", "b", "b"}},
-		{"nothing that is large", Config[string]{Large: 10}, []int{10, 1, 11, 1}, []string{"a", "b", "b+b+b"}},
+		{"calls", Config[string]{MaxCalls: 2}, []int{1, 1, 1, 1, 1}, []string{"a", "b+c", "d+e", "f"}},
+		{"bytes", Config[string]{MaxBytes: 10}, []int{4, 6, 1, 9, 1}, []string{"a", "b+c", "d+e", "f"}},
+		{"at least one", Config[string]{MaxBytes: 10}, []int{11, 1, 11}, []string{"a", "b", "c", "d"}},
+		{"nothing that is large", Config[string]{Large: 10}, []int{10, 1, 11, 1}, []string{"a", "d", "b+c+e"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			onRoad(t, c.config, func(t *testing.T, r *road) {
 				r.drive(t.Context(), "a")
 				var calls []*drive
-				for _, size := range c.sizes {
-					calls = append(calls, r.driveSized(t.Context(), "b", size))
+				for i, size := range c.sizes {
+					calls = append(calls, r.driveSized(t.Context(), string(rune('b'+i)), size))
 				}
 				r.pass(len(c.want))
 				for _, d := range calls {
@@ -240,22 +241,6 @@ func TestLanesOpenWithTheCallsThatWait(t *testing.T) {
 			t.Errorf("sent %q: one call waits for two lanes", r.sent)
 		}
 		r.pass(3)
-	})
-}
-
-// The oldest of all calls that wait is in the next batch, whatever arrives meanwhile.
-func TestTheOldestGoFirst(t *testing.T) {
-	t.Parallel()
-	onRoad(t, Config[string]{MaxCalls: 2}, func(t *testing.T, r *road) {
-		for _, value := range []string{"a", "b", "c", "d"} {
-			r.drive(t.Context(), value)
-		}
-		r.pass(1)
-		r.drive(t.Context(), "e")
-		r.drive(t.Context(), "f")
-		r.pass(2)
-		r.want(t, "a", "b+c", "d+e", "f")
-		r.pass(1)
 	})
 }
 
