@@ -81,12 +81,12 @@ func openStore(ctx context.Context, db *sql.DB) (*reprisepg.Store, error) {
 	db.SetMaxIdleConns(connections) // database/sql keeps two otherwise
 	_, err := db.ExecContext(ctx, schema)
 	if err == nil {
-		err = reprisepg.MigrateSQL(ctx, db, config)
+		err = reprisepg.Migrate(ctx, db, config)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return reprisepg.OpenSQL(ctx, db, config)
+	return reprisepg.Open(ctx, db, config)
 }
 
 // serve runs the service until ctx ends, and then waits for running requests.

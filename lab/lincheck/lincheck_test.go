@@ -194,7 +194,7 @@ func sqlDeployment(tb testing.TB, server *servers.PostgresServer, inTx bool) *de
 	tb.Helper()
 	c := reprisepg.Config{Schema: labtest.SetupPostgres(tb, server).Config.Schema}
 	open := func() labtest.TransactorStore {
-		st, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4)), c)
+		st, err := reprisepg.New(labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4)), c)
 		labtest.Must(tb, err)
 		return st
 	}

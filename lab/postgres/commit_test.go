@@ -152,7 +152,7 @@ func TestPostgresUnconfirmedCommits(t *testing.T) {
 	standby := server.StartStandby(t)
 	const name = "waits-for-standby"
 	c := newPgCut(t, server, pgObserve, labtest.SessionParam("application_name", name))
-	throughSQL, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), pgObserve, labtest.SessionParam("application_name", name)), c.Config)
+	throughSQL, err := reprisepg.New(labtest.NewDB(t, server.URL(), pgObserve, labtest.SessionParam("application_name", name)), c.Config)
 	labtest.Must(t, err)
 	witness := labtest.NewPool(t, server.URL())
 	running := labtest.Claimed(t, c.cut)

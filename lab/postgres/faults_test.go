@@ -27,7 +27,7 @@ func (f *pgFixture) handlers(t *testing.T, url string, sql bool, options ...labt
 	}
 	var err error
 	if sql {
-		h.Store, err = reprisepg.NewSQL(h.DB, f.Config)
+		h.Store, err = reprisepg.New(h.DB, f.Config)
 	} else {
 		h.Store, err = reprisepg.New(labtest.NewPool(t, url, options...), f.Config)
 	}

@@ -47,17 +47,17 @@ func (f *pgFixture) schema(t *testing.T) *schematest.Schema {
 		},
 		Dialect: goose.DialectPostgres, Migrations: list,
 		New: func(db *sql.DB, logger *slog.Logger) (labtest.TransactorStore, error) {
-			return reprisepg.NewSQL(db, config(logger))
+			return reprisepg.New(db, config(logger))
 		},
 		Open: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
-			_, err := reprisepg.OpenSQL(ctx, db, config(logger))
+			_, err := reprisepg.Open(ctx, db, config(logger))
 			return err
 		},
 		Migrate: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
-			return reprisepg.MigrateSQL(ctx, db, config(logger))
+			return reprisepg.Migrate(ctx, db, config(logger))
 		},
 		Version: func(ctx context.Context, db *sql.DB) (int, error) {
-			return reprisepg.SchemaVersionSQL(ctx, db, config(nil))
+			return reprisepg.SchemaVersion(ctx, db, config(nil))
 		},
 	}
 }
@@ -103,8 +103,8 @@ func TestPostgresMigrateAtOnce(t *testing.T) {
 			c[i] = reprisepg.Config{Schema: schema + strings.ReplaceAll(string(level), " ", "_"), Table: []string{"reprise_records", "Orders"}[i]}
 		}
 		pgTogether(20, func(i int) {
-			labtest.Want(t, "Migrate, "+string(level), reprisepg.Migrate(t.Context(), pool, c[i%2]), nil)
-			labtest.Want(t, "MigrateSQL, "+string(level), reprisepg.MigrateSQL(t.Context(), db, c[1-i%2]), nil)
+			labtest.Want(t, "Migrate over pgx, "+string(level), reprisepg.Migrate(t.Context(), pool, c[i%2]), nil)
+			labtest.Want(t, "Migrate over database/sql, "+string(level), reprisepg.Migrate(t.Context(), db, c[1-i%2]), nil)
 		})
 		for _, c := range c {
 			pgLeasedLife(t, pgOn(pool, c).Leased(t))

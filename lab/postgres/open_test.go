@@ -25,8 +25,8 @@ func TestPostgresOpens(t *testing.T) {
 		t.Helper()
 		pool, db := labtest.NewPool(t, url, labtest.MaxConns(10)), labtest.NewDB(t, url, labtest.MaxConns(10))
 		for name, open := range map[string]func() (*reprisepg.Store, error){
-			"Open":    func() (*reprisepg.Store, error) { return reprisepg.Open(t.Context(), pool, f.Config) },
-			"OpenSQL": func() (*reprisepg.Store, error) { return reprisepg.OpenSQL(t.Context(), db, f.Config) },
+			"pgx":          func() (*reprisepg.Store, error) { return reprisepg.Open(t.Context(), pool, f.Config) },
+			"database/sql": func() (*reprisepg.Store, error) { return reprisepg.Open(t.Context(), db, f.Config) },
 		} {
 			st, err := open()
 			if n := pool.Stat().AcquiredConns(); n != 0 || db.Stats().InUse != 0 {
@@ -53,7 +53,7 @@ func TestPostgresOpens(t *testing.T) {
 	if remedy := "Migrate, or apply what "; !strings.Contains(err.Error(), remedy) || !log.contains("run Migrate") {
 		t.Errorf("neither the log nor the error of a claim may leave it out to migrate: %v", err)
 	}
-	labtest.Must(t, reprisepg.MigrateSQL(t.Context(), labtest.NewDB(t, server.URL()), f.Config))
+	labtest.Must(t, reprisepg.Migrate(t.Context(), labtest.NewDB(t, server.URL()), f.Config))
 	_, err = reprisepg.Open(t.Context(), labtest.NewPool(t, server.URL(), labtest.MaxConns(1)), f.Config)
 	labtest.Must(t, err)
 

@@ -20,7 +20,7 @@ import (
 // transactionalSQL returns the transactional store of the fixture over a *sql.DB.
 func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *labtest.TxStore {
 	tb.Helper()
-	store, err := reprisepg.NewSQL(db, f.Config)
+	store, err := reprisepg.New(db, f.Config)
 	labtest.Must(tb, err)
 	return labtest.NewTxStore(store)
 }
@@ -29,7 +29,7 @@ func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *labtest.TxStore
 // values as text in other ways than the defaults.
 func (f *pgFixture) leasedSQL(tb testing.TB, server *servers.PostgresServer) *reprisepg.Store {
 	tb.Helper()
-	store, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4),
+	store, err := reprisepg.New(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4),
 		labtest.SessionParam("bytea_output", "escape"), labtest.SessionParam("DateStyle", "German"), labtest.SessionParam("client_encoding", "LATIN1")), f.Config)
 	labtest.Must(tb, err)
 	return store
@@ -154,7 +154,7 @@ func TestPostgresSQLSessionAfterAPanicMidReply(t *testing.T) {
 		}
 	})
 	f.Config.NoCombining = true // the call panics, and not a batch
-	st, err := reprisepg.NewSQL(db, f.Config)
+	st, err := reprisepg.New(db, f.Config)
 	labtest.Must(t, err)
 	lives := func() (pid int) {
 		labtest.Completed(t, st, "answer")

@@ -40,7 +40,7 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 	pool := labtest.NewPool(t, server.URL(), labtest.MaxConns(conns), wherever)
 	db := labtest.NewDB(t, server.URL(), labtest.MaxConns(conns), wherever)
 	db.SetMaxIdleConns(conns)
-	overSQL, err := reprisepg.NewSQL(db, f.Config)
+	overSQL, err := reprisepg.New(db, f.Config)
 	labtest.Must(t, err)
 
 	// No claim is answered by a standby, which may be behind: not while replays are common,
@@ -110,7 +110,7 @@ func TestPostgresReplaysDuringAnOutageOfItsStandby(t *testing.T) {
 	combined, err := reprisepg.New(f.Pool, f.Config)
 	labtest.Must(t, err)
 	f.Config.NoCombining = true
-	single, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), labtest.MaxConns(conns)), f.Config)
+	single, err := reprisepg.New(labtest.NewDB(t, server.URL(), labtest.MaxConns(conns)), f.Config)
 	labtest.Must(t, err)
 	replayed := labtest.Completed(t, f.Leased(t), pgBody)
 	server.Set(t, "synchronous_standby_names=*")

@@ -15,11 +15,21 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
-// database is where a store gets its connections: a pgx pool, or a *sql.DB over pgx's
-// driver. Exactly one of the two is set.
+// Pool is where a store gets its connections: a pool of pgx, or a *sql.DB over pgx's
+// driver (github.com/jackc/pgx/v5/stdlib). Over another driver every call fails with
+// ErrMisconfigured.
+type Pool interface{ *pgxpool.Pool | *sql.DB }
+
+// database is a [Pool], of which one kind is set.
 type database struct {
 	pool *pgxpool.Pool
 	sql  *sql.DB
+}
+
+func databaseOf[P Pool](db P) (d database) {
+	d.pool, _ = any(db).(*pgxpool.Pool)
+	d.sql, _ = any(db).(*sql.DB)
+	return d
 }
 
 // use says how many connections of the pool are in use, and how many it may have; 0 means

@@ -39,7 +39,7 @@ func Tx(ctx context.Context) (pgx.Tx, error) {
 	return &handlerTx{attempt: t}, nil
 }
 
-// SQLTx is [Tx] for a store over a *sql.DB: see [NewSQL]. It returns the same *sql.Tx at
+// SQLTx is [Tx] for a store over a *sql.DB: see [Pool]. It returns the same *sql.Tx at
 // every call. Once the handler has called its Commit or Rollback, which have no effect on
 // the server, database/sql refuses further statements. Use a SAVEPOINT for a part that
 // may be rolled back.

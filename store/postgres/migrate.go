@@ -3,11 +3,9 @@ package reprisepg
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
@@ -51,17 +49,8 @@ func Grants(c Config, role string) (string, error) {
 // Migrate leaves a schema that is newer than this release as it is, and warns
 // [Config.Logger]: a process of this release may restart while the next one is rolled
 // out. If this release cannot use it, the error is ErrMisconfigured.
-func Migrate(ctx context.Context, pool *pgxpool.Pool, c Config) error {
-	return migrate(ctx, database{pool: pool}, c)
-}
-
-// MigrateSQL is [Migrate] for a *sql.DB: see [NewSQL].
-func MigrateSQL(ctx context.Context, db *sql.DB, c Config) error {
-	return migrate(ctx, database{sql: db}, c)
-}
-
-func migrate(ctx context.Context, db database, c Config) error {
-	t, err := newTable(db, c)
+func Migrate[P Pool](ctx context.Context, db P, c Config) error {
+	t, err := newTable(databaseOf(db), c)
 	if err != nil {
 		return err
 	}
@@ -70,17 +59,8 @@ func migrate(ctx context.Context, db database, c Config) error {
 
 // SchemaVersion returns the version of the schema of c: the Version of the last
 // [Migration] that was applied. 0 means that there is none.
-func SchemaVersion(ctx context.Context, pool *pgxpool.Pool, c Config) (int, error) {
-	return version(ctx, database{pool: pool}, c)
-}
-
-// SchemaVersionSQL is [SchemaVersion] for a *sql.DB: see [NewSQL].
-func SchemaVersionSQL(ctx context.Context, db *sql.DB, c Config) (int, error) {
-	return version(ctx, database{sql: db}, c)
-}
-
-func version(ctx context.Context, db database, c Config) (int, error) {
-	t, err := newTable(db, c)
+func SchemaVersion[P Pool](ctx context.Context, db P, c Config) (int, error) {
+	t, err := newTable(databaseOf(db), c)
 	if err != nil {
 		return 0, err
 	}

@@ -2,10 +2,7 @@ package reprisepg
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
@@ -38,41 +35,22 @@ type Store struct {
 // storeOf returns the store over t.
 func storeOf(t *sqlstore.Table) *Store { return &Store{t, t, t, t, t, t, t, t} }
 
-// New returns the store over pool. It does not contact the server; [Open] does.
+// New returns the store over db. It does not contact the server; [Open] does.
 // The tables must exist: see [Migrate]. The error wraps ErrInvalid.
-func New(pool *pgxpool.Pool, c Config) (*Store, error) {
-	return newStore(database{pool: pool}, c)
-}
-
-// NewSQL is [New] for a *sql.DB over pgx's driver (github.com/jackc/pgx/v5/stdlib).
-// With another driver every call fails with ErrMisconfigured.
-func NewSQL(db *sql.DB, c Config) (*Store, error) {
-	return newStore(database{sql: db}, c)
-}
-
-// Open is [New], followed by [store.Checker] and a trial of every operation on a record
-// that it deletes again. The error is ErrMisconfigured for a server on which a guarantee
-// does not hold, such as one without the tables, or that refuses an operation. Warnings
-// go to [Config.Logger].
-func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
-	return openStore(ctx, database{pool: pool}, c)
-}
-
-// OpenSQL is [Open] for a *sql.DB: see [NewSQL].
-func OpenSQL(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
-	return openStore(ctx, database{sql: db}, c)
-}
-
-func newStore(db database, c Config) (*Store, error) {
-	t, err := newTable(db, c)
+func New[P Pool](db P, c Config) (*Store, error) {
+	t, err := newTable(databaseOf(db), c)
 	if err != nil {
 		return nil, err
 	}
 	return storeOf(t.Table), nil
 }
 
-func openStore(ctx context.Context, db database, c Config) (*Store, error) {
-	t, err := newTable(db, c)
+// Open is [New], followed by [store.Checker] and a trial of every operation on a record
+// that it deletes again. The error is ErrMisconfigured for a server on which a guarantee
+// does not hold, such as one without the tables, or that refuses an operation. Warnings
+// go to [Config.Logger].
+func Open[P Pool](ctx context.Context, db P, c Config) (*Store, error) {
+	t, err := newTable(databaseOf(db), c)
 	if err != nil {
 		return nil, err
 	}

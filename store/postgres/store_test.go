@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -15,7 +17,7 @@ func TestNewContactsNoServer(t *testing.T) {
 	away := &refusing{}
 	db := sql.OpenDB(away)
 	defer func() { _ = db.Close() }()
-	s, err := NewSQL(db, Config{})
+	s, err := New(db, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,25 +30,24 @@ func TestNewContactsNoServer(t *testing.T) {
 	if _, err := s.Inspect(t.Context(), store.ID{1}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Inspect: %v", err)
 	}
-	if _, err := OpenSQL(t.Context(), db, Config{}); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("OpenSQL: %v", err)
+	if _, err := Open(t.Context(), db, Config{}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Open: %v", err)
 	}
-	for name, open := range map[string]func() (*Store, error){
-		"New without a pool":  func() (*Store, error) { return New(nil, Config{}) },
-		"Open without a pool": func() (*Store, error) { return Open(t.Context(), nil, Config{}) },
-		"NewSQL without one":  func() (*Store, error) { return NewSQL(nil, Config{}) },
-		"New with a bad name": func() (*Store, error) { return NewSQL(db, Config{Schema: "a b"}) },
-	} {
-		if _, err := open(); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	_, err = SchemaVersion(t.Context(), nil, Config{})
+	var (
+		pool *pgxpool.Pool
+		none *sql.DB
+	)
+	_, newPool := New(pool, Config{})
+	_, newSQL := New(none, Config{})
+	_, opened := Open(t.Context(), pool, Config{})
+	_, badName := New(db, Config{Schema: "a b"})
+	_, version := SchemaVersion(t.Context(), pool, Config{})
 	for what, err := range map[string]error{
-		"Migrate": Migrate(t.Context(), nil, Config{}), "MigrateSQL": MigrateSQL(t.Context(), nil, Config{}), "SchemaVersion": err,
+		"New without a pool": newPool, "New without a *sql.DB": newSQL, "Open without a pool": opened, "New with a bad name": badName,
+		"Migrate without a pool": Migrate(t.Context(), pool, Config{}), "SchemaVersion without a pool": version,
 	} {
 		if !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s without a pool: %v", what, err)
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
