@@ -3,7 +3,6 @@ package reprisemysql
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -37,17 +36,6 @@ func TestErrorsOfTheServerAreClassified(t *testing.T) {
 		}
 		if got := classify(err, true); !errors.Is(got, want.commit) {
 			t.Errorf("%d in a commit: %v, want %v", number, got, want.commit)
-		}
-	}
-}
-
-func TestInvalidConfigIsRefused(t *testing.T) {
-	t.Parallel()
-	for want, c := range map[string]Config{
-		"Config.Table": {Table: "a`b"}, "Config.TxTimeout": {TxTimeout: 1}, "Config.PurgeEvery": {PurgeEvery: 1}, "*sql.DB is nil": {},
-	} {
-		if _, err := New(nil, c); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want ErrInvalid with %s", err, want)
 		}
 	}
 }

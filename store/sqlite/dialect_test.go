@@ -3,7 +3,6 @@ package reprisesqlite
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -49,17 +48,6 @@ func TestErrorsOfDriversAreClassified(t *testing.T) {
 	for committing, want := range map[bool]error{false: store.ErrUnavailable, true: store.ErrUnknown} {
 		if got := classify(errors.New("no code"), committing); !errors.Is(got, want) {
 			t.Errorf("no code: %v, want %v", got, want)
-		}
-	}
-}
-
-func TestInvalidConfigIsRefused(t *testing.T) {
-	t.Parallel()
-	for want, c := range map[string]Config{
-		"Config.Table": {Table: `a"b`}, "Config.TxTimeout": {TxTimeout: 1}, "Config.PurgeEvery": {PurgeEvery: 1}, "*sql.DB is nil": {},
-	} {
-		if _, err := New(nil, c); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want ErrInvalid with %s", err, want)
 		}
 	}
 }
