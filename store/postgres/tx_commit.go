@@ -16,7 +16,7 @@ import (
 func (t *session) Commit(ctx context.Context, r *store.CompleteRequest) (err error) {
 	defer func() {
 		if err != nil {
-			_ = t.undo(ctx) // so that its locks are free before the answer is sent
+			_ = t.Rollback(ctx) // so that its locks are free before the answer is sent
 		}
 	}()
 	if err := t.ready(ctx); err != nil {

@@ -116,11 +116,8 @@ func (t *session) Refuse() {
 	}
 }
 
-// Rollback implements [lazytx.Session].
-func (t *session) Rollback(ctx context.Context) error { return t.undo(ctx) }
-
-// undo rolls back, or closes the connection if that fails.
-func (t *session) undo(ctx context.Context) error {
+// Rollback implements [lazytx.Session]. It closes the connection if it fails.
+func (t *session) Rollback(ctx context.Context) error {
 	t.takeBack(ctx)
 	conn := t.conn
 	if conn.IsClosed() || conn.PgConn().TxStatus() == txIdle {
