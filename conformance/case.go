@@ -20,6 +20,7 @@ const (
 	CorruptHook Need = "corrupt hook" // storetest.Fixture.Corrupt
 	Waiter      Need = "Waiter"       // store.Waiter
 	Inspector   Need = "Inspector"    // store.Inspector
+	Counter     Need = "Counter"      // store.Counter
 	Purger      Need = "Purger"       // store.Purger
 	Checker     Need = "Checker"      // store.Checker
 	Meter       Need = "Meter"        // store.Meter

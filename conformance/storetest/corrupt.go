@@ -100,5 +100,5 @@ func unreadableCase(id string, how Corruption) testCase {
 			"it is neither hidden nor an error of the listing.",
 		b.of(1).claims(first), b.of(1).completes("answer"), a.claims(first), a.completes("answer"), a.isDamaged(how),
 		a.shows(unreadable), a.isListed(unreadable),
-		listsOlder(long, store.Query{States: store.States(unreadable)}, a), b.of(1).isListed(completed))
+		listsOlder(long, store.Query{States: store.States(unreadable)}, a), b.of(1).isListed(completed), mayCount(counts("", 1, 0, a)))
 }

@@ -56,6 +56,8 @@ func (e *env) lacks(needs []conformance.Need) (why string, lacking bool) {
 			_, has = store.As[store.Waiter](e.one)
 		case conformance.Inspector:
 			_, has = store.As[store.Inspector](e.one)
+		case conformance.Counter:
+			_, has = store.As[store.Counter](e.one)
 		case conformance.Purger:
 			_, has = store.As[store.Purger](e.one)
 		case conformance.Checker:

@@ -68,6 +68,16 @@ var listCases = []testCase{
 		each([]string{
 			"x", "0", "1234", "\x00", "memory-0-0-", "redis-0-0", "postgres-0", strings.Repeat("a", 64), strings.Repeat("0", 4096), "' OR 1=1 --",
 		}, func(cursor string) []step { return []step{listIsInvalid(store.Query{After: cursor, Limit: 1})} })),
+	scenario("count", []conformance.Need{conformance.Counter}, "Counter.Count",
+		"A count has the number of completed and of expired records of each label, but for those of probes, and shows each other record as an inspection does.",
+		a.keep(short).claims(first), a.completes("gone"),
+		a.of(1).keep(short).horizon(long).label("counted").claims(first), a.of(1).completes("answer"), b.of(2).lapses(1), passes(short),
+		a.of(3).label("counted").claims(first), a.of(3).completes("answer"), a.of(4).label("counted").lapses(1), a.of(4).completes("answer"),
+		a.of(5).label("counted").horizon(long).describe("POST /orders").claims(first), a.of(5).completes("answer"),
+		a.of(6).label("counted").lapses(1), a.of(6).shows(store.StateLapsed), a.of(6).isResolved(byHand(long)),
+		a.of(7).claims(first), c.of(8).claims(first), c.of(8).saysUnknown("the bank timed out"),
+		a.of(9).label(store.ProbeLabel).claims(first), a.of(9).completes("answer"), a.of(10).label(store.ProbeLabel).claims(first),
+		counts("counted", 4, 1, b.of(2), a.of(7), c.of(8)), counts(store.ProbeLabel, 0, 0, b.of(2), a.of(7), c.of(8))),
 	function("usage", []conformance.Need{conformance.Meter}, "Meter, Usage",
 		"A store names each of its resources once, in lower case, with at most as much in use as it allows, while attempts come and go.",
 		func(s *scene) {

@@ -219,6 +219,49 @@ func listsOlder(age span, q store.Query, want ...actor) step {
 	}}
 }
 
+// counts demands that a count has so many completed and expired records of a label, and
+// shows exactly the records of these actors, as an inspection does.
+func counts(label string, completed, expired int, want ...actor) step {
+	return step{"a count", func(s *scene) error {
+		s.Helper()
+		ctx, cancel := s.call()
+		defer cancel()
+		shown := map[store.ID]store.Record{}
+		got, err := ability[store.Counter](s.two).Count(ctx, func(r *store.Record) { shown[r.ID] = *r })
+		s.checkError("count", err)
+		for state, n := range map[store.RecordState]int{store.StateCompleted: completed, store.StateExpired: expired} {
+			if counted := got[store.LabelState{Label: label, State: state}]; err != nil || counted != n {
+				return fmt.Errorf("counted %d records of %q that are %v, want %d: %w", counted, label, state, n, err)
+			}
+		}
+		for _, p := range want {
+			c := s.caller(p)
+			r, is := shown[c.ID]
+			inspected, err := c.tryInspect()
+			if err != nil || !is || r.State != inspected.State || r.Label != inspected.Label || r.Fence != inspected.Fence || !r.ClaimedAt.Equal(inspected.ClaimedAt) {
+				return fmt.Errorf("a count shows %+v, and an inspection %+v, %w", r, inspected, err)
+			}
+			delete(shown, c.ID)
+		}
+		for n, op := range s.operations {
+			if r, is := shown[op.id]; is {
+				return fmt.Errorf("a count shows operation %d: %+v", n, r)
+			}
+		}
+		return nil
+	}}
+}
+
+// mayCount is a count, of a store that can.
+func mayCount(count step) step {
+	return step{count.says + ", if the store can", func(s *scene) error {
+		if _, can := store.As[store.Counter](s.two); !can {
+			return nil
+		}
+		return count.do(s)
+	}}
+}
+
 // list follows a listing to its end, and checks every page for the properties of all
 // pages.
 func (e *env) list(q store.Query) ([]store.Record, error) {

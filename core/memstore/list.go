@@ -46,6 +46,39 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	}
 }
 
+// Count implements [store.Counter].
+func (s *Store) Count(ctx context.Context, open func(*store.Record)) (map[store.LabelState]int, error) {
+	counts := map[store.LabelState]int{}
+	for i := range s.shards {
+		if err := checkContext(ctx); err != nil {
+			return nil, err
+		}
+		for _, r := range s.shards[i].count(s, counts) {
+			open(&r)
+		}
+	}
+	return counts, nil
+}
+
+// count counts the records of a shard that are completed, and returns the others.
+func (sh *shard) count(s *Store, counts map[store.LabelState]int) (others []store.Record) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	now := s.now()
+	for _, rec := range sh.records {
+		switch {
+		case now >= rec.end() || rec.policy.Label == store.ProbeLabel:
+		case rec.completed && now >= rec.replayed:
+			counts[store.LabelState{Label: rec.policy.Label, State: store.StateExpired}]++
+		case rec.completed:
+			counts[store.LabelState{Label: rec.policy.Label, State: store.StateCompleted}]++
+		default:
+			others = append(others, rec.view(now, s.epoch))
+		}
+	}
+	return others
+}
+
 // position is the start of the next page: a shard, and an ID in it.
 type position struct {
 	shard int

@@ -304,6 +304,23 @@ var operatorFlaws = []storeFlaw{
 	flawed("list-hides-unreadable", "leaves out of a listing what it cannot read", "unreadable-version", flips(list, func(c *call) {
 		c.page.Records = slices.DeleteFunc(c.page.Records, func(r store.Record) bool { return r.State == store.StateUnreadable })
 	})),
+	flawed("count-hides-unreadable", "leaves out of a count what it cannot read", "unreadable-version", flips(count, func(c *call) {
+		c.page.Records = slices.DeleteFunc(c.page.Records, func(r store.Record) bool { return r.State == store.StateUnreadable })
+	})),
+	flawed("count-shows-probes", "counts the records of probes", "count", flips(count, func(c *call) {
+		for id, k := range c.Backing.known {
+			if k.last.Label == store.ProbeLabel {
+				c.page.Records = append(c.page.Records, store.Record{ID: id, State: store.StateCompleted, Policy: k.last.Policy})
+			}
+		}
+	})),
+	flawed("count-forgets-expiry", "counts expired records as completed", "count", flips(count, func(c *call) {
+		for i := range c.page.Records {
+			if r := &c.page.Records[i]; r.State == store.StateExpired {
+				r.State = store.StateCompleted
+			}
+		}
+	})),
 	flawed("cursor-of-anyone", "takes any text for a cursor", "list-cursor", accepts(list, store.ErrInvalid, always)),
 	flawed("inspect-unreadable-fails", "inspects nothing that it cannot read", "unreadable-version", flips(inspect, func(c *call) {
 		if c.record.State == store.StateUnreadable {

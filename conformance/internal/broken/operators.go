@@ -75,6 +75,28 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	return *c.page, c.err
 }
 
+// Count implements [store.Counter].
+func (s *Store) Count(ctx context.Context, open func(*store.Record)) (map[store.LabelState]int, error) {
+	c := &call{ctx: ctx, op: count, id: &store.ID{}, page: &store.Page{}}
+	s.run(c, func() {
+		*c.page, c.err = s.right.List(ctx, store.Query{Limit: store.MaxPage})
+		for i := range c.page.Records {
+			r := &c.page.Records[i]
+			id := r.ID
+			s.show(&call{id: &id, now: c.now}, r)
+		}
+	})
+	counts := map[store.LabelState]int{}
+	for i := range c.page.Records {
+		if r := &c.page.Records[i]; r.State.WasCompleted() {
+			counts[store.LabelState{Label: r.Label, State: r.State}]++
+		} else {
+			open(r)
+		}
+	}
+	return counts, c.err
+}
+
 // Resolve implements [store.Inspector].
 func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {

@@ -101,6 +101,7 @@ var (
 	_ store.Store      = (*Store)(nil)
 	_ store.Waiter     = (*Store)(nil)
 	_ store.Inspector  = (*Store)(nil)
+	_ store.Counter    = (*Store)(nil)
 	_ store.Purger     = (*Store)(nil)
 	_ store.Checker    = (*Store)(nil)
 	_ store.Meter      = (*Store)(nil)
@@ -121,6 +122,7 @@ const (
 	inspect
 	shown
 	list
+	count
 	resolve
 	purge
 	check
