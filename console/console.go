@@ -27,10 +27,11 @@
 //
 // A page reads a store for about a second, however many records it holds, and for up to
 // 5 s if the store hangs. It reads it again every 30 s while it refreshes. The overview
-// counts all records, in a goroutine that ends within two minutes: once at a time, which
-// all who look share, and for a tenth of the time. Until a count has ended, and after a
-// record was resolved, the numbers are "at least". Finding a record by the beginning of
-// its ID reads the whole store, for up to 20 s and once at a time.
+// counts all records, in about a second for a million of a [store.Counter]: once at a
+// time, which all who look share, and for a tenth of the time. Until a count has ended,
+// and of a store that is no [store.Counter] and has too many records to list in a second,
+// the numbers are "at least". Finding a record by the beginning of its ID reads the whole
+// store, for up to 20 s and once at a time.
 package console
 
 import (
@@ -47,7 +48,6 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -127,7 +127,7 @@ type site struct {
 	origin *http.CrossOriginProtection
 	search chan struct{} // holds the one request that reads a whole store
 
-	surveys [][2]survey // of each store: the records that may need a person, and the others
+	surveys []survey // of each store
 }
 
 // Handler returns the console over stores, which must be at least one, each with the
@@ -160,10 +160,7 @@ func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
 		return nil, err
 	}
 
-	s.surveys = make([][2]survey, len(stores))
-	for i := range s.surveys {
-		s.surveys[i][0].states, s.surveys[i][1].states = operate.MayNeedPerson, store.States(store.StateRunning, store.StateCompleted, store.StateExpired)
-	}
+	s.surveys = make([]survey, len(stores))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.home)
 	mux.HandleFunc("GET /records", s.list)

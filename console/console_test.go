@@ -548,6 +548,15 @@ func (f faulty) List(ctx context.Context, q store.Query) (store.Page, error) {
 	return f.Store.List(ctx, q)
 }
 
+func (f faulty) Count(ctx context.Context, open func(*store.Record)) (map[store.LabelState]int, error) {
+	if f.list != nil {
+		if err := f.list(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return f.Store.Count(ctx, open)
+}
+
 func (f faulty) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	if f.inspect != nil {
 		if err := f.inspect(ctx, id); err != nil {

@@ -32,14 +32,11 @@ type storeView struct {
 	Notice   string // it could be read in part
 	Latency  time.Duration
 	Findings []store.Finding
-	Stuck    tally // of the records that may need a person
-	Others   tally
+	Count    tally
 }
 
 // Empty reports whether the store was read to its end and has no record at all.
-func (v storeView) Empty() bool {
-	return !v.Stuck.At.IsZero() && !v.Others.At.IsZero() && len(v.Stuck.Counts)+len(v.Others.Counts) == 0
-}
+func (v storeView) Empty() bool { return !v.Count.At.IsZero() && len(v.Count.Counts) == 0 }
 
 // bar is a slot of the history, drawn.
 type bar struct {
@@ -59,18 +56,15 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 		view.Waiting += stats.Waiting
 	}
 	for i := range s.stores {
-		inspector, _ := store.As[store.Inspector](s.stores[i].Store)
-		for j := range s.surveys[i] {
-			s.surveys[i][j].start(inspector, s.needsHuman) //nolint:contextcheck // pages share the count
-		}
+		s.surveys[i].start(s.stores[i].Store, s.needsHuman) //nolint:contextcheck // pages share the count
 	}
 	counted, cancel := context.WithTimeout(r.Context(), surveyWait)
 	defer cancel()
 	for i := range s.stores {
 		shown := s.look(r.Context(), counted, i)
-		view.Stuck += shown.Stuck.Stuck
-		view.Since = older(view.Since, shown.Stuck.Since)
-		view.Partial = view.Partial || shown.Stuck.At.IsZero()
+		view.Stuck += shown.Count.Stuck
+		view.Since = older(view.Since, shown.Count.Since)
+		view.Partial = view.Partial || shown.Count.At.IsZero()
 		view.Stores = append(view.Stores, shown)
 	}
 	history := s.events.history()
@@ -101,12 +95,9 @@ func (s *site) look(ctx, counted context.Context, i int) storeView {
 			_, view.Problem = storeFailure(err)
 		}
 	}
-	if view.Stuck, err = s.surveys[i][0].result(counted); err == nil {
-		view.Others, err = s.surveys[i][1].result(counted)
-	}
-	switch {
+	switch view.Count, err = s.surveys[i].result(counted); {
 	case errors.Is(err, errCut):
-		view.Notice = "The store has more records than can be counted in " + duration(surveyTime) + ": these numbers are those of the records that were read. reprise stuck reads them all."
+		view.Notice = "The store was not read to its end: it cannot count, or it takes more than " + duration(surveyTime) + ". There are at least so many records. reprise stuck reads all."
 	case err != nil:
 		_, view.Problem = storeFailure(err)
 	}

@@ -9,23 +9,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/store"
 )
 
 const (
-	surveyTime  = 2 * time.Minute        // after which a count is given up
-	surveyWait  = 700 * time.Millisecond // for which a page waits for its end
-	surveyRest  = 9                      // times as long as it took, it rests: the store is busy for a tenth of the time
-	surveyShown = 10                     // records that need a person
+	surveyTime  = 2 * time.Minute // after which a count is given up
+	surveyWait  = time.Second     // for which a page waits for its end, and how long a store is listed that cannot count
+	surveyRest  = 9               // times as long as it took, it rests: the store is busy for a tenth of the time
+	surveyShown = 10              // records that need a person
 )
 
-// survey counts all records of a store that have some states, because "nothing is stuck"
-// is only true of all. One count runs at a time, in a goroutine that ends with its time,
-// and pages share it.
+// survey counts all records of a store, because "nothing is stuck" is only true of all.
+// One count runs at a time, in a goroutine that ends with its time, and pages share it.
 type survey struct {
-	states store.RecordStates
-
 	mu      sync.Mutex
 	done    chan struct{} // of the running count; nil: none runs
 	running tally         // likewise, or of one that failed
@@ -38,8 +34,6 @@ type survey struct {
 // tally is the result of a count, or the part of it that was read.
 type tally struct {
 	At      time.Time // when it ended; zero: it did not
-	Scanned int
-	Total   int64 // about; 0: not known
 	Stuck   int
 	Waiting int       // lapsed records that a retry takes over
 	Since   time.Time // when the oldest stuck one was claimed; zero: not known
@@ -54,16 +48,16 @@ type count struct {
 	Since                                       time.Time // when the oldest stuck one was claimed
 }
 
-// errCut is the error of a count that ended with its time.
-var errCut = errors.New("console: the store was not read to its end in " + surveyTime.String())
+// errCut is the error of a count that did not read the whole store.
+var errCut = errors.New("console: the store was not read to its end")
 
 // start starts a count, unless one runs or the store has to rest.
-func (v *survey) start(in store.Inspector, needsHuman func(*store.Record) bool) {
+func (v *survey) start(st store.Store, needsHuman func(*store.Record) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.done == nil && !time.Now().Before(v.rests) {
 		v.done, v.running = make(chan struct{}), tally{}
-		go v.count(in, needsHuman, time.Now())
+		go v.count(st, needsHuman, time.Now())
 	}
 }
 
@@ -94,7 +88,7 @@ func (v *survey) resolved() {
 	v.last, v.stale, v.rests = tally{}, v.done != nil, time.Time{}
 }
 
-func (v *survey) count(in store.Inspector, needsHuman func(*store.Record) bool, began time.Time) {
+func (v *survey) count(st store.Store, needsHuman func(*store.Record) bool, began time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), surveyTime)
 	defer cancel()
 	err := errors.New("console: the count panicked")
@@ -117,34 +111,66 @@ func (v *survey) count(in store.Inspector, needsHuman func(*store.Record) bool, 
 		close(v.done)
 		v.done = nil
 	}()
-	seen := map[store.ID]bool{} // a listing may show a record twice
-	next, failed := scan(ctx, in, store.Query{States: v.states, Limit: store.MaxPage}, surveyTime, func(page store.Page) int {
+	seen := map[store.ID]bool{} // a record may be shown twice
+	var finished map[store.LabelState]int
+	finished, err = countAll(ctx, st, func(r *store.Record) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		for i := range page.Records {
-			r := &page.Records[i]
-			if !operate.MayNeedPerson.Has(r.State) {
-				v.running.add(r, false)
-			} else if !seen[r.ID] {
-				seen[r.ID] = true
-				v.running.add(r, needsHuman(r))
-			}
+		if !seen[r.ID] {
+			seen[r.ID] = true
+			v.running.add(r, needsHuman(r))
 		}
-		v.running.Scanned += page.Scanned
-		v.running.Total = max(v.running.Total, page.Total)
-		return store.MaxPage
 	})
-	if err = failed; err == nil && next != "" || ctx.Err() != nil {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for key, n := range finished {
+		c := v.running.of(key.Label)
+		if key.State == store.StateCompleted {
+			c.Completed += n
+		} else {
+			c.Expired += n
+		}
+	}
+	if ctx.Err() != nil {
 		err = errCut
 	}
 }
 
-func (t *tally) add(r *store.Record, stuck bool) {
-	at, known := slices.BinarySearchFunc(t.Counts, r.Label, func(c count, label string) int { return strings.Compare(c.Label, label) })
-	if !known {
-		t.Counts = slices.Insert(t.Counts, at, count{Label: r.Label})
+// countAll is Count of a [store.Counter]. Another store is listed for a while.
+func countAll(ctx context.Context, st store.Store, open func(*store.Record)) (finished map[store.LabelState]int, err error) {
+	if counter, can := store.As[store.Counter](st); can {
+		return counter.Count(ctx, open)
 	}
-	c := &t.Counts[at]
+	inspector, _ := store.As[store.Inspector](st)
+	finished = map[store.LabelState]int{}
+	next, err := scan(ctx, inspector, store.Query{Limit: store.MaxPage}, surveyWait, func(page store.Page) int {
+		for i := range page.Records {
+			if r := &page.Records[i]; r.State.WasCompleted() {
+				finished[store.LabelState{Label: r.Label, State: r.State}]++
+			} else {
+				open(r)
+			}
+		}
+		return store.MaxPage
+	})
+	if err == nil && next != "" {
+		err = errCut
+	}
+	return finished, err
+}
+
+// of returns the counts of a policy.
+func (t *tally) of(label string) *count {
+	at, known := slices.BinarySearchFunc(t.Counts, label, func(c count, label string) int { return strings.Compare(c.Label, label) })
+	if !known {
+		t.Counts = slices.Insert(t.Counts, at, count{Label: label})
+	}
+	return &t.Counts[at]
+}
+
+// add counts a record that was not completed.
+func (t *tally) add(r *store.Record, stuck bool) {
+	c := t.of(r.Label)
 	switch {
 	case stuck:
 		c.Stuck++
@@ -155,10 +181,6 @@ func (t *tally) add(r *store.Record, stuck bool) {
 		t.Needs = t.Needs[:min(len(t.Needs), surveyShown)]
 	case r.State == store.StateRunning:
 		c.Running++
-	case r.State == store.StateCompleted:
-		c.Completed++
-	case r.State == store.StateExpired:
-		c.Expired++
 	default:
 		c.Waiting++
 		t.Waiting++
