@@ -106,17 +106,14 @@ func (r *recording[C]) sent(err error) bool {
 	if !r.declared() {
 		return false
 	}
+	if isClosed(r.ctx.Conn()) { // after a response, so that a later write fails too
+		r.reported = err
+		return true
+	}
 	// The address in the error of a write is that of its connection itself, and no equal
 	// one.
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "write" && op.Source != nil && op.Source == r.ctx.LocalAddr() {
-		return true
-	}
-	if !isClosed(r.ctx.Conn()) {
-		return false
-	}
-	r.reported = err
-	return true
+	return errors.As(err, &op) && op.Op == "write" && op.Source != nil && op.Source == r.ctx.LocalAddr()
 }
 
 // dropped reports whether the handler closed the connection and made no response, as by
