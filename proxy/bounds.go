@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // StatusClientLeft is the status in the access log, and in metrics around the [Handler],
@@ -28,7 +30,7 @@ const (
 // Stats are the numbers of a [Handler].
 type Stats struct {
 	Requests   int64            // that are being served
-	HeldBodies int64            // in bytes: what bodies of requests with a key take, or may take
+	HeldBodies int64            // in bytes: what has come of bodies of requests with a key
 	Limited    map[string]int64 // the requests that met each bound, since the handler was made
 }
 
@@ -70,66 +72,70 @@ func (h *Handler) Stats() Stats {
 	return s
 }
 
+// nearlyFull is the part of the room for bodies, as a divisor, of which the last one is
+// too small for another body.
+const nearlyFull = 16
+
 // Full returns an error that names the bound that leaves no room for another request, nil
 // if none does.
 func (h *Handler) Full() error {
 	switch rt := h.current.Load(); {
 	case h.running.Load() >= int64(rt.maxRequests):
 		return fmt.Errorf("proxy: %d requests run, which is max_requests", rt.maxRequests)
-	case h.held.Load() >= rt.maxHeld:
-		return fmt.Errorf("proxy: held bodies take %d bytes, which is max_held_bodies", rt.maxHeld)
+	case h.held.Load() > rt.maxHeld-rt.maxHeld/nearlyFull:
+		return fmt.Errorf("proxy: held bodies take almost %d bytes, which is max_held_bodies", rt.maxHeld)
 	}
 	return nil
 }
 
-// busy refuses a request that was not sent, because there is no room for it.
-func busy(w http.ResponseWriter, bound string) {
-	w.Header().Set("Retry-After", "1")
-	http.Error(w, "The proxy is at its limit of "+bound+". The request was not sent; retry it later.", http.StatusServiceUnavailable)
-}
-
-// hold counts the body of a request with a key, and reports whether there is room for it.
-// A body of unknown length counts as the longest. What it counted, the caller gives back.
-func (h *Handler) hold(r *http.Request, p *policy, most int64) (size int64, room bool) {
-	if size = r.ContentLength; size < 0 || size > p.maxBody {
-		size = p.maxBody
+// busy is the response to a request that was not sent, because there is no room for it.
+func busy(bound string) protocol.Response {
+	return protocol.Response{
+		Status: http.StatusServiceUnavailable,
+		Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain; charset=utf-8"}, protocol.Field{Name: "Retry-After", Value: "1"}),
+		Body:   []byte("The proxy is at its limit of " + bound + ". The request was not sent; retry it later.\n"),
 	}
-	if h.held.Add(size) > most {
-		h.held.Add(-size)
-		return 0, false
-	}
-	return size, true
 }
 
 // body is the body of a request with a key, which the guard reads before the handler
-// runs. Each byte of it gives the client time for further ones.
+// runs. Each byte of it gives the client time for further ones, and counts as held: a
+// client that sends only its header holds none.
 type body struct {
 	io.ReadCloser
 
 	response *response
 	due      time.Time
-	size     atomic.Int64 // that is counted; less at the end of a body of unknown length
-	unread   int64        // of it
+	most     int64 // bytes, that all bodies may have
+	size     int64 // bytes, that are counted
 }
+
+// errFull ends a body for which there is no room.
+var errFull = errors.New("proxy: there is no room for the body")
 
 // Read implements [io.Reader]. If the writer has no deadlines, the server must bound the
 // time.
 func (b *body) Read(p []byte) (int, error) {
-	control := http.NewResponseController(b.response.ResponseWriter)
+	control, h, ctx := http.NewResponseController(b.response.ResponseWriter), b.response.handler, b.response.request.Context()
 	_ = control.SetReadDeadline(b.due)
 	n, err := b.ReadCloser.Read(p)
 	b.due = b.due.Add(time.Duration(n) * b.response.perByte)
-	b.unread -= int64(n)
-	switch {
+	b.size += int64(n)
+	switch all := h.held.Add(int64(n)); {
+	case n > 0 && all > b.most:
+		b.letGo() // the guard keeps none of it
+		h.meet(ctx, LimitHeldBodies, b.response)
+		b.response.full = true
+		return 0, errFull
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		b.response.handler.meet(b.response.request.Context(), LimitBodyTime, b.response)
+		h.meet(ctx, LimitBodyTime, b.response)
 	case err == io.EOF: // the wait for a replay, and the run, have their own bounds
 		_ = control.SetReadDeadline(time.Time{})
-		if b.unread > 0 {
-			b.size.Add(-b.unread)
-			b.response.handler.held.Add(-b.unread)
-			b.unread = 0
-		}
 	}
 	return n, err
+}
+
+// letGo gives back what the body counted.
+func (b *body) letGo() {
+	b.response.handler.held.Add(-b.size)
+	b.size = 0
 }

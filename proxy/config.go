@@ -53,9 +53,9 @@ type Config struct {
 	MinRate int `toml:"min_rate"`
 
 	// MaxHeldBodies bounds the bytes of the bodies of requests with a key, which are in
-	// memory until their responses end; one more gets 503. A body of unknown length counts
-	// as the longest that its policy allows. The memory that they take may be twice as
-	// much. The default is 256 MiB.
+	// memory from when they arrive until their responses end; a request whose next byte has
+	// no room gets 503. The memory that they take may be twice as much. The default is
+	// 256 MiB.
 	MaxHeldBodies int64 `toml:"max_held_bodies"`
 
 	// MaxRequests bounds the concurrent requests; any further one gets 503. The default is

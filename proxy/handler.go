@@ -109,7 +109,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer resp.arm(0) // what the server writes when the handler has returned
 	if h.running.Add(1) > int64(rt.maxRequests) {
 		h.meet(r.Context(), LimitRequests, resp)
-		busy(resp, "concurrent requests")
+		busy("concurrent requests").Write(resp.Header(), resp)
 		return
 	}
 	if detail := rt.doubt(r, p); detail != "" {
@@ -118,15 +118,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.isKeyed(r) && r.ContentLength != 0 {
-		size, room := h.hold(r, p, rt.maxHeld)
-		if !room {
-			h.meet(r.Context(), LimitHeldBodies, resp)
-			busy(resp, "bodies in memory")
-			return
-		}
-		held := &body{ReadCloser: r.Body, response: resp, due: began.Add(rt.bodyTimeout), unread: size}
-		held.size.Store(size)
-		defer func() { h.held.Add(-held.size.Load()) }()
+		held := &body{ReadCloser: r.Body, response: resp, due: began.Add(rt.bodyTimeout), most: rt.maxHeld}
+		defer held.letGo()
 		r.Body = held
 		_ = http.NewResponseController(w).SetReadDeadline(began.Add(rt.bodyTimeout)) // also if the guard does not read it
 	}
@@ -158,7 +151,6 @@ type policy struct {
 	methods  []string // that are guarded; empty: none
 	keys     []string // the fields that may have the key
 	fields   []string // those that decide about the key, the scope and the fingerprint
-	maxBody  int64    // bytes, of a request with a key
 }
 
 // isKeyed reports whether the guard handles a request.
@@ -249,7 +241,7 @@ func newPolicy(engine *reprise.Engine, c *Config, p *Policy, seal protocol.Seali
 	return &policy{
 		Handler: reprisehttp.Middleware(guard, p.Scope.of)(holdingBack(newForward(c, transport, aware, log))),
 		name:    p.Name, replayed: replayed, methods: guard.Config().Methods,
-		keys: fields[:max(len(p.Headers), 1)], fields: fields, maxBody: int64(guard.Config().Limits.RequestBody),
+		keys: fields[:max(len(p.Headers), 1)], fields: fields,
 	}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -165,14 +164,8 @@ func fold(c byte) byte {
 func refuse(resp *response, detail string) {
 	p := protocol.CodeRequestInvalid.Problem()
 	p.Detail = detail
-	answer := p.Response()
-	for f := range answer.Header.All() {
-		resp.Header().Set(f.Name, f.Value)
-	}
-	resp.Header().Set("Content-Length", strconv.Itoa(len(answer.Body)))
 	resp.code = p.Code
-	resp.WriteHeader(answer.Status)
-	_, _ = resp.Write(answer.Body)
+	p.Response().Write(resp.Header(), resp)
 }
 
 // inDoubt reports whether a proxy in front may have found another end of the request. The

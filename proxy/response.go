@@ -32,6 +32,7 @@ type response struct {
 	timeout time.Duration // of each write
 	perByte time.Duration // beside it
 	late    bool          // a write took longer
+	full    bool          // there was no room for the body
 	ends    bool          // the connection, with the response
 }
 
@@ -141,9 +142,14 @@ func noteID(ctx context.Context, e reprise.Event) {
 	}
 }
 
-// noteProblem keeps the code of the problem that a guard answers with.
+// noteProblem keeps the code of the problem that a guard answers with. A body for which
+// there was no room is not the fault of the request.
 func noteProblem(ctx context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
-	responseOf(ctx).code = p.Code
+	resp := responseOf(ctx)
+	if resp.full {
+		return busy("bodies in memory")
+	}
+	resp.code = p.Code
 	return p.Response()
 }
 

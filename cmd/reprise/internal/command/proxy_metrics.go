@@ -52,7 +52,7 @@ func (m meters) watch(h *proxy.Handler, s *front.Server) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
 	gauge("reprise_proxy_connections", "Connections of clients.", func() float64 { open, _ := s.Connections(); return float64(open) })
-	gauge("reprise_proxy_held_body_bytes", "Bytes of the bodies of requests with a key, or what they may become.", func() float64 { return float64(h.Stats().HeldBodies) })
+	gauge("reprise_proxy_held_body_bytes", "Bytes that have come of the bodies of requests with a key.", func() float64 { return float64(h.Stats().HeldBodies) })
 	met := func() map[string]int64 {
 		_, bounds := s.Connections()
 		maps.Copy(bounds, h.Stats().Limited)
