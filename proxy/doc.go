@@ -9,7 +9,7 @@
 // If a request certainly did not reach the upstream, its key is released, and the client
 // gets 503: its retry runs. A request whose response was lost may have been executed: its
 // outcome is unknown, and no retry reaches the upstream until an operator has resolved
-// the record (see [github.com/reprise-go/reprise/adapters/nethttp.Proxy]).
+// the record. [Forward] gives the same to a reverse proxy of your own.
 //
 // The handler is not a gateway. It neither authenticates nor limits clients, and it does
 // not rewrite requests. A replay does not reach the upstream, so a check of credentials

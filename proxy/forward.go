@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -101,7 +100,7 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 		ErrorLog:   slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	if aware == "" {
-		return reprisehttp.Proxy(p)
+		return Forward(p)
 	}
 	p.ModifyResponse = func(resp *http.Response) error {
 		ctx := resp.Request.Context()
@@ -117,11 +116,11 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 		}
 		return nil
 	}
-	forward := reprisehttp.Proxy(p)
+	forward := Forward(p)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		defer func() {
-			if responseOf(ctx).released { // even if the body broke off, after which Proxy decides again
+			if responseOf(ctx).released { // even if the body broke off, after which Forward decides again
 				protocol.Release(ctx)
 			}
 		}()

@@ -40,40 +40,6 @@ func TestRetryGetsTheBytesOfTheFirstRun(t *testing.T) {
 	}
 }
 
-func TestLostAnswerIsUnknownAndNeverRunsAgain(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		status int // of the first response, if it is whole
-		cut    http.HandlerFunc
-	}{
-		"before the header": {http.StatusBadGateway, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
-		"within the body": {http.StatusBadGateway, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "100")
-			_, _ = w.Write([]byte("half"))
-			_ = http.NewResponseController(w).Flush()
-			panic(http.ErrAbortHandler)
-		}},
-		"by a time-out": {http.StatusGatewayTimeout, func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // after which its server notices that the proxy left
-			<-r.Context().Done()
-		}},
-	} {
-		for _, preset := range []string{"at-most-once", "recoverable"} {
-			b := setup(t, map[bool]string{true: "response_timeout = '50ms'\n"}[c.status == http.StatusGatewayTimeout]+plain+"[default]\npreset = '"+preset+"'\n")
-			b.handle(c.cut)
-			if first := b.post("/orders", "k1"); first.status != c.status && first.err == nil {
-				t.Errorf("%s, %s: the first client got %d and the whole body %q", name, preset, first.status, first.body)
-			}
-			for range 2 {
-				if again := b.post("/orders", "k1"); again.status != http.StatusConflict || !bytes.Contains(again.body, []byte("outcome-unknown")) {
-					t.Errorf("%s, %s: the retry got %d %s, want 409 outcome-unknown", name, preset, again.status, again.body)
-				}
-			}
-			b.wantRuns(1)
-		}
-	}
-}
-
 func TestUpstreamThatDoesNotReadIsUnknown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, plain)

@@ -2,14 +2,10 @@ package reprisehttp_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
@@ -90,47 +86,4 @@ func ExampleMiddleware_decisions() {
 	// Output:
 	// 409 sold out
 	// 200 attempt 1, a key for the payment service: true
-}
-
-// A reverse proxy in front of a bank. A payment that may have been executed is not sent
-// again: its client learns that the outcome is unknown, and an operator finds out.
-func ExampleProxy() {
-	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
-	defer guard.Close(context.Background())
-
-	bank := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		panic(http.ErrAbortHandler) // the connection breaks after the payment
-	}))
-	defer bank.Close()
-	target, err := url.Parse(bank.URL)
-	if err != nil {
-		panic(err)
-	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			attempt, _ := reprise.AttemptFrom(r.In.Context())
-			if key, err := attempt.Key("bank"); err == nil { // the request has a key
-				r.Out.Header.Set("Idempotency-Key", key) // the same in every attempt
-			}
-		},
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // an example is quiet
-	}
-	handler := reprisehttp.Middleware(guard, reprisehttp.Unscoped)(reprisehttp.Proxy(proxy))
-
-	for range 2 {
-		r := httptest.NewRequest(http.MethodPost, "/payments", strings.NewReader("12 EUR")) //nolint:noctx // an example
-		r.Header.Set("Idempotency-Key", "4f81")
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		var problem struct{ Code string }
-		_ = json.Unmarshal(w.Body.Bytes(), &problem)
-		fmt.Printf("%d %q\n", w.Code, problem.Code)
-	}
-	// Output:
-	// 502 ""
-	// 409 "outcome-unknown"
 }

@@ -84,7 +84,7 @@ var beside = map[string]map[string]string{
 // givenBeside are variables whose type depends on the adapter.
 var givenBeside = map[string]map[string]string{
 	"reprisehttp": {
-		"tenantOf": "reprisehttp.Scope", "createOrder": "http.HandlerFunc", "orders": "http.Handler", "proxy": "*httputil.ReverseProxy",
+		"tenantOf": "reprisehttp.Scope", "createOrder": "http.HandlerFunc", "orders": "http.Handler", "reverse": "*httputil.ReverseProxy",
 		"authenticate": "func(http.Handler) http.Handler", "cors": "func(http.Handler) http.Handler",
 	},
 	"reprisegin":     {"tenantOf": "reprisegin.Scope", "createOrder": "gin.HandlerFunc", "authenticate": "gin.HandlerFunc", "config": "cors.Config", "server": "*http.Server"},

@@ -1,4 +1,4 @@
-package reprisehttp
+package proxy
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Proxy returns a handler that forwards requests with p, for use inside a [Middleware] or
-// that of Gin or Echo. A complete response of the upstream is recorded like any other.
+// Forward returns a handler that forwards requests with a reverse proxy of yours, for use
+// inside the middleware of net/http, Gin or Echo: a [Handler] has both already. A complete response of the upstream is recorded like any other.
 // What happens to a request without one depends on whether it was sent:
 //
 //   - If it was not, because there was no connection to the upstream, the key is released
@@ -33,17 +33,17 @@ import (
 // A body that ends with its connection, as in HTTP/1.0, may have been cut off without
 // notice: its response is recorded without the body ([protocol.OmitBody]).
 //
-// Without Proxy, Recoverable would run such requests again, and AtMostOnce would replay
+// Without Forward, Recoverable would run such requests again, and AtMostOnce would replay
 // the 502 of p.
 //
 // If p has an ErrorHandler, it writes the response, and may decide otherwise; if not, the
-// error is logged to p.ErrorLog. Proxy can tell that a request was not sent if
+// error is logged to p.ErrorLog. Forward can tell that a request was not sent if
 // p.Transport is an [http.Transport] or calls the hooks of package httptrace as that
 // does. After an error of any other transport it assumes that the request was sent.
 //
 // The upstream gets the client's Idempotency-Key. An [http.Transport] repeats a request
 // with that field and without a body when a reused connection breaks, and over HTTP/2 one
-// that the server reset. Proxy prevents both in a run, but not if another RoundTripper
+// that the server reset. Forward prevents both in a run, but not if another RoundTripper
 // wraps the [http.Transport], since only the wrapper knows which repetition it wants.
 // Unless the upstream honours the key, remove the field in p.Rewrite and do not wrap the
 // [http.Transport].
@@ -51,13 +51,13 @@ import (
 // The upstream gets a body that is in memory, as that of every run is, with its length,
 // even if the client sent it in chunks, unless it has trailers.
 //
-// Put an [http.TimeoutHandler] outside the middleware, not between it and Proxy: its 503
-// would be the response of the run, recorded before Proxy knows the outcome.
+// Put an [http.TimeoutHandler] outside the middleware, not between it and Forward: its
+// 503 would be the response of the run, recorded before Forward knows the outcome.
 //
-// Proxy panics if p is nil. p must not change afterwards.
-func Proxy(p *httputil.ReverseProxy) http.Handler {
+// Forward panics if p is nil. p must not change afterwards.
+func Forward(p *httputil.ReverseProxy) http.Handler {
 	if p == nil {
-		panic("reprisehttp: Proxy needs a reverse proxy")
+		panic("proxy: Forward needs a reverse proxy")
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := &forward{proxy: p, run: r.Context()}
@@ -124,7 +124,7 @@ type forward struct {
 	failed    bool        // the ErrorHandler was called, and has decided
 }
 
-var errNoUpstream = errors.New("reprisehttp: the request to forward has no scheme or no host; set them in Rewrite")
+var errNoUpstream = errors.New("proxy: the request to forward has no scheme or no host; set them in Rewrite")
 
 // RoundTrip implements [http.RoundTripper].
 func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -242,7 +242,7 @@ func (f *forward) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if f.proxy.ErrorLog != nil {
 		f.proxy.ErrorLog.Printf("http: proxy error: %v", err) //nolint:forbidigo // it is the user's
 	} else {
-		slog.ErrorContext(f.run, "reprisehttp: the upstream gave no response", slog.Any("error", err))
+		slog.ErrorContext(f.run, "proxy: the upstream gave no response", slog.Any("error", err))
 	}
 	http.Error(w, text, status)
 }

@@ -1,7 +1,8 @@
-package reprisehttp
+package proxy_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,87 +16,68 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
 
-	"github.com/reprise-go/reprise/adapters/internal/harness"
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/proxy"
 )
 
-// bank is an upstream on a real listener. Its first request is handled as a test says,
-// and all others get 201.
-type bank struct {
-	*httptest.Server
-	requests atomic.Int64
-	keys     atomic.Value // the fields of the last request
+// gateway is a guard around a reverse proxy of a user's, on a real socket, in front of a
+// bank.
+type gateway struct {
+	*bundle
+
+	records *memstore.Store
+	reverse *httputil.ReverseProxy // which a test may change before the first request
 }
 
-func newBank(t *testing.T, first http.HandlerFunc) *bank {
+// newGateway starts both. The first request to the bank is handled as a test says, and all
+// others get 201.
+func newGateway(t *testing.T, preset reprise.Preset, first http.HandlerFunc) *gateway {
 	t.Helper()
-	b := &bank{}
-	b.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b.keys.Store(r.Header.Values("Idempotency-Key"))
-		if b.requests.Add(1) == 1 && first != nil {
-			first.ServeHTTP(w, r)
+	records := memstore.New()
+	g := &gateway{bundle: setupOver(t, records, reprise.Config{}, plain), records: records}
+	g.handle(func(w http.ResponseWriter, r *http.Request) {
+		if g.runs.Load() == 1 && first != nil {
+			first(w, r)
 			return
 		}
-		execute(r)
-		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, "paid")
-	}))
-	b.Config.Protocols = new(http.Protocols)
-	b.Config.Protocols.SetHTTP1(true)
-	b.Config.Protocols.SetUnencryptedHTTP2(true)
-	b.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	b.Start()
-	t.Cleanup(b.Close)
-	return b
-}
-
-// execute reads the request, as each operation of a [bank] does.
-func execute(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
-
-// proxyTo returns a proxy in front of an address with credentials.
-func proxyTo(t *testing.T, address string) *httputil.ReverseProxy {
-	t.Helper()
-	target := &url.URL{Scheme: "http", Host: address, User: url.UserPassword("user", "secret")}
+		paid(w, r)
+	})
+	target := &url.URL{Scheme: "http", Host: g.upstream.Listener.Addr().String(), User: url.UserPassword("user", "secret")}
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &httputil.ReverseProxy{
+	g.reverse = &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport: transport, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
-}
-
-// gateway is a guarded proxy on a real listener.
-type gateway struct {
-	*harness.App
-	t       *testing.T
-	records *memstore.Store
-}
-
-func newGateway(t *testing.T, preset reprise.Preset, p *httputil.ReverseProxy) *gateway {
-	t.Helper()
-	mux := http.NewServeMux()
-	g := &gateway{t: t, records: memstore.New()}
-	g.App = harness.New(t, g.records, mux)
-	mux.Handle("/", Middleware(g.Guard(protocol.Config{Preset: preset}), Unscoped)(Proxy(p)))
+	guard, err := protocol.Over(g.handler.Engine(), protocol.Config{Preset: preset})
+	must(t, err)
+	g.url = start(t, reprisehttp.Middleware(guard, reprisehttp.Unscoped)(proxy.Forward(g.reverse))).URL
 	return g
 }
 
+// execute reads the request, as each operation of a bank does.
+func execute(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
+
+func paid(w http.ResponseWriter, r *http.Request) {
+	execute(r)
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, "paid")
+}
+
 // pay sends a payment with a key. The status is 0 if its response broke off.
-func (g *gateway) pay(fields ...string) harness.Response {
+func (g *gateway) pay(change ...func(*http.Request)) *answer {
 	g.t.Helper()
-	r := g.Request(http.MethodPost, "/payments", "12 EUR", append([]string{"Idempotency-Key", "k"}, fields...)...)
-	r.GetBody = nil // net/http would repeat the request
-	got, err := g.Try(r)
-	if err != nil {
-		return harness.Response{}
+	got := g.post("/payments", "k", change...)
+	if got.err != nil {
+		return &answer{}
 	}
 	return got
 }
@@ -115,24 +97,17 @@ func (g *gateway) reason() string {
 
 // isUnknown fails the test unless retries are refused and do not reach the bank, which
 // got the request so many times.
-func (g *gateway) isUnknown(b *bank, requests int64, reason string) {
+func (g *gateway) isUnknown(requests int64, reason string) {
 	g.t.Helper()
 	for range 2 {
-		if again := g.pay(); again.Status != http.StatusConflict || !strings.Contains(again.Body, "outcome-unknown") {
-			g.t.Errorf("a retry got %d %q, want 409 outcome-unknown", again.Status, again.Body)
+		if again := g.pay(); again.status != http.StatusConflict || !strings.Contains(string(again.body), "outcome-unknown") {
+			g.t.Errorf("a retry got %d %q, want 409 outcome-unknown", again.status, again.body)
 		}
 	}
 	if got := g.reason(); got != reason {
 		g.t.Errorf("the reason is %q, want %q", got, reason)
 	}
-	b.got(g.t, requests)
-}
-
-func (b *bank) got(t *testing.T, requests int64) {
-	t.Helper()
-	if n := b.requests.Load(); n != requests {
-		t.Errorf("the upstream got %d requests, want %d", n, requests)
-	}
+	g.wantRuns(requests)
 }
 
 func forEachPreset(t *testing.T, f func(t *testing.T, preset reprise.Preset)) {
@@ -155,13 +130,8 @@ var errModify = errors.New("the response is not one of http://user:secret@bank")
 
 // A bank that may have executed a payment is never asked again, and no failure to pass
 // its response on is replayed.
-func TestProxyRefusesRetriesOfWhatMayHaveRun(t *testing.T) {
+func TestForwardRefusesRetriesOfWhatMayHaveRun(t *testing.T) {
 	t.Parallel()
-	paid := func(w http.ResponseWriter, r *http.Request) {
-		execute(r)
-		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, "paid")
-	}
 	for name, test := range map[string]struct {
 		first  http.HandlerFunc
 		change func(*httputil.ReverseProxy)
@@ -232,19 +202,28 @@ func TestProxyRefusesRetriesOfWhatMayHaveRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
-				b := newBank(t, test.first)
-				p := proxyTo(t, b.Listener.Addr().String())
+				g := newGateway(t, preset, test.first)
 				if test.change != nil {
-					test.change(p)
+					test.change(g.reverse)
 				}
-				g := newGateway(t, preset, p)
-				if first := g.pay(); first.Status != test.status {
-					t.Errorf("the first client got %d %.200q, want %d", first.Status, first.Body, test.status)
+				if first := g.pay(); first.status != test.status {
+					t.Errorf("the first client got %d %.200q, want %d", first.status, first.body, test.status)
 				}
-				g.isUnknown(b, 1, test.reason)
+				g.isUnknown(1, test.reason)
 			})
 		})
 	}
+}
+
+// talk writes to a new connection and returns the bytes that come back until it ends.
+func (g *gateway) talk(text string) string {
+	g.t.Helper()
+	conn := g.dial(text)
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	got, err := io.ReadAll(conn)
+	must(g.t, err)
+	return string(got)
 }
 
 // hangUp sends the text as it is, and closes the connection.
@@ -267,7 +246,7 @@ func cut(part string) http.HandlerFunc {
 
 func transportOf(p *httputil.ReverseProxy) *http.Transport { return p.Transport.(*http.Transport) }
 
-func TestProxyRunsAgainWhatWasNotSent(t *testing.T) {
+func TestForwardRunsAgainWhatWasNotSent(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(*httputil.ProxyRequest){
 		"nothing listens": func(r *httputil.ProxyRequest) {
@@ -282,25 +261,23 @@ func TestProxyRunsAgainWhatWasNotSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
-				b := newBank(t, nil)
-				p := proxyTo(t, b.Listener.Addr().String())
-				rewrite, first := p.Rewrite, new(sync.Once)
-				p.Rewrite = func(r *httputil.ProxyRequest) {
+				g := newGateway(t, preset, nil)
+				rewrite, first := g.reverse.Rewrite, new(sync.Once)
+				g.reverse.Rewrite = func(r *httputil.ProxyRequest) {
 					rewrite(r)
 					first.Do(func() { fail(r) })
 				}
-				g := newGateway(t, preset, p)
-				if first := g.pay(); first.Status != http.StatusServiceUnavailable {
-					t.Errorf("the first client got %d %q, want 503", first.Status, first.Body)
+				if first := g.pay(); first.status != http.StatusServiceUnavailable {
+					t.Errorf("the first client got %d %q, want 503", first.status, first.body)
 				}
-				b.got(t, 0)
-				if second := g.pay(); second.Status != http.StatusCreated || second.Replayed() {
-					t.Errorf("the retry got %d %q, replayed %v, want a run", second.Status, second.Body, second.Replayed())
+				g.wantRuns(0)
+				if second := g.pay(); second.status != http.StatusCreated || second.replayed() {
+					t.Errorf("the retry got %d %q, replayed %v, want a run", second.status, second.body, second.replayed())
 				}
-				if third := g.pay(); third.Status != http.StatusCreated || !third.Replayed() {
-					t.Errorf("the next one got %d %q, want the replay", third.Status, third.Body)
+				if third := g.pay(); third.status != http.StatusCreated || !third.replayed() {
+					t.Errorf("the next one got %d %q, want the replay", third.status, third.body)
 				}
-				b.got(t, 1)
+				g.wantRuns(1)
 			})
 		})
 	}
@@ -311,18 +288,18 @@ func TestWholeResponsesOfAnUpstreamAreThoseOfAHandler(t *testing.T) {
 	for name, test := range map[string]struct {
 		first  http.HandlerFunc
 		change func(*httputil.ReverseProxy)
-		fields []string
+		fields []func(*http.Request)
 		status int
 		again  map[reprise.Preset]bool // the retry reaches the upstream
 	}{
-		"a success": {status: http.StatusCreated},
+		"a success": {first: paid, status: http.StatusCreated},
 		"a failure": {
 			first:  func(w http.ResponseWriter, r *http.Request) { execute(r); w.WriteHeader(http.StatusServiceUnavailable) },
 			status: http.StatusServiceUnavailable, again: map[reprise.Preset]bool{reprise.Recoverable: true},
 		},
 		"a refusal before the body": {
 			first:  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) },
-			fields: []string{"Expect", "100-continue"}, status: http.StatusRequestEntityTooLarge,
+			fields: []func(*http.Request){header("Expect", "100-continue")}, status: http.StatusRequestEntityTooLarge,
 		},
 		"a body that the proxy replaced": {
 			first: func(w http.ResponseWriter, r *http.Request) { execute(r); w.WriteHeader(http.StatusCreated) },
@@ -340,25 +317,27 @@ func TestWholeResponsesOfAnUpstreamAreThoseOfAHandler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
-				b := newBank(t, test.first)
-				p := proxyTo(t, b.Listener.Addr().String())
-				transportOf(p).ExpectContinueTimeout = harness.Patience
+				var keys []string
+				g := newGateway(t, preset, func(w http.ResponseWriter, r *http.Request) {
+					keys = r.Header["Idempotency-Key"]
+					test.first(w, r)
+				})
+				transportOf(g.reverse).ExpectContinueTimeout = time.Minute
 				if test.change != nil {
-					test.change(p)
+					test.change(g.reverse)
 				}
-				g := newGateway(t, preset, p)
 				first, again := g.pay(test.fields...), g.pay(test.fields...)
-				if first.Status != test.status || first.Replayed() {
-					t.Errorf("the first client got %d %q, want %d", first.Status, first.Body, test.status)
+				if first.status != test.status || first.replayed() {
+					t.Errorf("the first client got %d %q, want %d", first.status, first.body, test.status)
 				}
 				requests := int64(1)
 				if test.again[preset] {
 					requests = 2
-				} else if again.Status != first.Status || again.Body != first.Body || !again.Replayed() {
-					t.Errorf("the retry got %d %q, want the replay of %d %q", again.Status, again.Body, first.Status, first.Body)
+				} else if again.status != first.status || !bytes.Equal(again.body, first.body) || !again.replayed() {
+					t.Errorf("the retry got %d %q, want the replay of %d %q", again.status, again.body, first.status, first.body)
 				}
-				b.got(t, requests)
-				if keys, _ := b.keys.Load().([]string); len(keys) != 1 || keys[0] != "k" {
+				g.wantRuns(requests)
+				if len(keys) != 1 || keys[0] != `"k"` {
 					t.Errorf("the upstream got the keys %q, want the client's", keys)
 				}
 			})
@@ -374,20 +353,19 @@ func TestBodyThatTheEndOfTheConnectionEndsIsNotKept(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
-				b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
+				g := newGateway(t, preset, func(w http.ResponseWriter, r *http.Request) {
 					execute(r)
 					hangUp(w, "HTTP/"+version+" 201 Created\r\nX-Receipt: 7\r\n\r\npai")
 				})
-				g := newGateway(t, preset, proxyTo(t, b.Listener.Addr().String()))
-				if first := g.pay(); first.Status != http.StatusCreated || first.Body != "pai" {
-					t.Errorf("the first client got %d %q", first.Status, first.Body)
+				if first := g.pay(); first.status != http.StatusCreated || string(first.body) != "pai" {
+					t.Errorf("the first client got %d %q", first.status, first.body)
 				}
 				again := g.pay()
-				if again.Status != http.StatusCreated || again.Header.Get("X-Receipt") != "7" || !again.Replayed() ||
-					again.Header.Get("Idempotency-Body") != "omitted" {
-					t.Errorf("the retry got %d %v %q, want the replay without its body", again.Status, again.Header, again.Body)
+				if again.status != http.StatusCreated || again.header.Get("X-Receipt") != "7" || !again.replayed() ||
+					again.header.Get("Idempotency-Body") != "omitted" {
+					t.Errorf("the retry got %d %v %q, want the replay without its body", again.status, again.header, again.body)
 				}
-				b.got(t, 1)
+				g.wantRuns(1)
 			})
 		})
 	}
@@ -396,42 +374,33 @@ func TestBodyThatTheEndOfTheConnectionEndsIsNotKept(t *testing.T) {
 func TestAnUpstreamThatChangesProtocolsIsUnknown(t *testing.T) {
 	t.Parallel()
 	forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
-		b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
+		g := newGateway(t, preset, func(w http.ResponseWriter, r *http.Request) {
 			execute(r)
 			hangUp(w, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: bank\r\n\r\npaid")
 		})
-		g := newGateway(t, preset, proxyTo(t, b.Listener.Addr().String()))
-		got := g.Talk("POST /payments HTTP/1.1\r\nHost: shop\r\nIdempotency-Key: k\r\nConnection: Upgrade\r\nUpgrade: bank\r\nContent-Length: 6\r\n\r\n12 EUR")
+		got := g.talk("POST /payments HTTP/1.1\r\nHost: shop\r\nIdempotency-Key: \"k\"\r\nConnection: Upgrade\r\nUpgrade: bank\r\nContent-Length: 3\r\n\r\npay")
 		if !strings.HasPrefix(got, "HTTP/1.1 101 ") || !strings.HasSuffix(got, "paid") {
 			t.Fatalf("the client got %q", got)
 		}
-		g.Eventually(func() bool { return g.reason() != "" })
-		g.isUnknown(b, 1, reasonChanged)
+		until(t, func() bool { return g.reason() != "" })
+		g.isUnknown(1, reasonChanged)
 	})
 }
 
 // net/http repeats a request with this field and without a body when a reused connection
 // breaks.
-func TestProxyAsksTheUpstreamOnceThoughAReusedConnectionBreaks(t *testing.T) {
+func TestForwardAsksTheUpstreamOnceThoughAReusedConnectionBreaks(t *testing.T) {
 	t.Parallel()
-	b := newBank(t, nil)
-	inner := b.Config.Handler
-	b.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g := newGateway(t, reprise.AtMostOnce, nil)
+	g.handle(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/payments" {
-			inner.ServeHTTP(w, r)
+			paid(w, r)
 			return
 		}
-		b.requests.Add(1)
 		hangUp(w, "")
 	})
-	g := newGateway(t, reprise.AtMostOnce, proxyTo(t, b.Listener.Addr().String()))
 	pay := func(path, key string) int {
-		r := g.Request(http.MethodPost, path, "", "Idempotency-Key", key)
-		got, err := g.Try(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got.Status
+		return g.post(path, key, func(r *http.Request) { r.Body, r.ContentLength = http.NoBody, 0 }).status
 	}
 	if got := pay("/payments", "first"); got != http.StatusCreated { // opens the connection
 		t.Fatalf("got %d", got)
@@ -442,7 +411,7 @@ func TestProxyAsksTheUpstreamOnceThoughAReusedConnectionBreaks(t *testing.T) {
 	if got := pay("/break", "second"); got != http.StatusConflict {
 		t.Errorf("the retry got %d, want 409", got)
 	}
-	b.got(t, 2)
+	g.wantRuns(2)
 }
 
 // R35: the upstream's response is whole and too long to be kept, whether or not the first
@@ -450,23 +419,23 @@ func TestProxyAsksTheUpstreamOnceThoughAReusedConnectionBreaks(t *testing.T) {
 func TestR35AClientThatLeavesALongResponseIsNotUnknown(t *testing.T) {
 	t.Parallel()
 	forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
-		b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
+		g := newGateway(t, preset, func(w http.ResponseWriter, r *http.Request) {
 			execute(r)
 			w.Header().Set("Content-Length", strconv.Itoa(64<<20))
 			w.WriteHeader(http.StatusCreated)
 			_, _ = io.CopyN(w, strings.NewReader(strings.Repeat("x", 64<<20)), 64<<20)
 		})
-		g := newGateway(t, preset, proxyTo(t, b.Listener.Addr().String()))
-		resp, err := harness.Client.Do(g.Request(http.MethodPost, "/payments", "12 EUR", "Idempotency-Key", "k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/payments", strings.NewReader("pay"))
+		must(t, err)
+		req.Header.Set("Idempotency-Key", `"k"`)
+		resp, err := g.client.Do(req)
+		must(t, err)
 		_ = resp.Body.Close() // after its first bytes
-		g.Eventually(func() bool {
+		until(t, func() bool {
 			again := g.pay()
-			return again.Status == http.StatusCreated && again.Replayed() && again.Header.Get("Idempotency-Body") == "omitted"
+			return again.status == http.StatusCreated && again.replayed() && again.header.Get("Idempotency-Body") == "omitted"
 		})
-		b.got(t, 1)
+		g.wantRuns(1)
 	})
 }
 
@@ -483,29 +452,28 @@ func TestAnErrorHandlerDecidesAboutBrokenResponses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := proxyTo(t, newBank(t, first).Listener.Addr().String())
-			p.ModifyResponse = func(r *http.Response) error {
+			g := newGateway(t, reprise.Recoverable, first)
+			g.reverse.ModifyResponse = func(r *http.Response) error {
 				if r.StatusCode == http.StatusSwitchingProtocols {
 					return nil
 				}
 				_, err := io.Copy(io.Discard, r.Body)
 				return err
 			}
-			p.ErrorHandler = func(w http.ResponseWriter, r *http.Request, _ error) {
+			g.reverse.ErrorHandler = func(w http.ResponseWriter, r *http.Request, _ error) {
 				protocol.Keep(r.Context())
 				w.WriteHeader(http.StatusTeapot)
 			}
-			g := newGateway(t, reprise.Recoverable, p)
 			for i, replayed := range []bool{false, true} {
-				if got := g.pay(); got.Status != http.StatusTeapot || got.Replayed() != replayed {
-					t.Errorf("request %d got %d, replayed %v, want the response of the handler", i, got.Status, got.Replayed())
+				if got := g.pay(); got.status != http.StatusTeapot || got.replayed() != replayed {
+					t.Errorf("request %d got %d, replayed %v, want the response of the handler", i, got.status, got.replayed())
 				}
 			}
 		})
 	}
 }
 
-func TestProxyBelievesNoTransport(t *testing.T) {
+func TestForwardBelievesNoTransport(t *testing.T) {
 	t.Parallel()
 	created := func(body io.Reader, length int64) *http.Response {
 		return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(body), ContentLength: length}
@@ -529,42 +497,39 @@ func TestProxyBelievesNoTransport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBank(t, nil)
-			p := proxyTo(t, b.Listener.Addr().String())
-			p.Transport = test.transport
+			g := newGateway(t, reprise.Recoverable, nil)
+			g.reverse.Transport = test.transport
 			if test.refuses {
-				p.ModifyResponse = func(*http.Response) error { return errModify }
+				g.reverse.ModifyResponse = func(*http.Response) error { return errModify }
 			}
-			g := newGateway(t, reprise.Recoverable, p)
-			if first := g.pay(); first.Status != test.status {
-				t.Errorf("the first client got %d, want %d", first.Status, test.status)
+			if first := g.pay(); first.status != test.status {
+				t.Errorf("the first client got %d, want %d", first.status, test.status)
 			}
-			g.isUnknown(b, 0, test.reason)
+			g.isUnknown(0, test.reason)
 		})
 	}
 }
 
 // The helpers of repriseclient find the call in the request of its response.
-func TestProxyKeepsTheRequestThatATransportPutIntoTheResponse(t *testing.T) {
+func TestForwardKeepsTheRequestThatATransportPutIntoTheResponse(t *testing.T) {
 	t.Parallel()
-	b := newBank(t, nil)
-	p := proxyTo(t, b.Listener.Addr().String())
-	base, own := p.Transport, &http.Request{}
-	p.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+	g := newGateway(t, reprise.Recoverable, nil)
+	base, own := g.reverse.Transport, &http.Request{}
+	g.reverse.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := base.RoundTrip(r)
 		if err == nil {
 			resp.Request = own
 		}
 		return resp, err
 	})
-	p.ModifyResponse = func(r *http.Response) error {
+	g.reverse.ModifyResponse = func(r *http.Response) error {
 		if r.Request != own {
 			t.Error("the response has another request")
 		}
 		return nil
 	}
-	if got := newGateway(t, reprise.Recoverable, p).pay(); got.Status != http.StatusCreated {
-		t.Errorf("the client got %d", got.Status)
+	if got := g.pay(); got.status != http.StatusCreated {
+		t.Errorf("the client got %d", got.status)
 	}
 }
 
@@ -574,53 +539,53 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // A body that the upstream did not read is no reason to panic, to lose the connection, or
 // to wait for a client that holds it back.
-func TestProxyToAnUpstreamThatReadsNoBody(t *testing.T) {
+func TestForwardToAnUpstreamThatReadsNoBody(t *testing.T) {
 	t.Parallel()
-	b := newBank(t, nil)
-	p := proxyTo(t, b.Listener.Addr().String())
-	b.Close()
-	g := newGateway(t, reprise.Recoverable, p)
+	g := newGateway(t, reprise.Recoverable, nil)
+	g.client = &http.Client{} // whose connections stay
+	t.Cleanup(g.client.CloseIdleConnections)
+	g.upstream.Close()
+	long := func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("12 EUR", 1000))), 6000
+	}
 	for range 50 {
-		r := g.Request(http.MethodPost, "/payments", strings.Repeat("12 EUR", 1000))
-		if got, err := g.Try(r); err != nil || got.Status != http.StatusServiceUnavailable {
-			t.Fatalf("got %+v, %v, want 503", got, err)
+		if got := g.post("/payments", "", long); got.err != nil || got.status != http.StatusServiceUnavailable {
+			t.Fatalf("got %+v, want 503", got)
 		}
 	}
-	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", g.Request(http.MethodPost, "/", "").URL.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-	_, _ = io.WriteString(c, "POST /payments HTTP/1.1\r\nHost: bank\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n")
-	line, err := bufio.NewReader(c).ReadString('\n')
+	conn := g.dial("POST /payments HTTP/1.1\r\nHost: bank\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n")
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil || !strings.Contains(line, "503") {
 		t.Errorf("got %q, %v, want 503", line, err)
 	}
 }
 
-func TestProxyWithoutAKeyAnswersLikeAGateway(t *testing.T) {
+func TestForwardWithoutAKeyAnswersLikeAGateway(t *testing.T) {
 	t.Parallel()
-	b := newBank(t, func(w http.ResponseWriter, _ *http.Request) { hangUp(w, "") })
-	g := newGateway(t, reprise.Recoverable, proxyTo(t, b.Listener.Addr().String()))
-	if got := g.Send(http.MethodPost, "/payments"); got.Status != http.StatusBadGateway || !strings.Contains(got.Body, "may have executed") {
-		t.Errorf("got %d %q", got.Status, got.Body)
+	g := newGateway(t, reprise.Recoverable, func(w http.ResponseWriter, _ *http.Request) { hangUp(w, "") })
+	if got := g.post("/payments", ""); got.status != http.StatusBadGateway || !strings.Contains(string(got.body), "may have executed") {
+		t.Errorf("got %d %q", got.status, got.body)
 	}
-	b.got(t, 1)
-	harness.Panics(t, func() { Proxy(nil) })
+	g.wantRuns(1)
+	defer func() {
+		if recover() == nil {
+			t.Error("there is a handler without a reverse proxy")
+		}
+	}()
+	proxy.Forward(nil)
 }
 
 // The body of a run is in memory, so the upstream gets its length, also where the client
 // sent it in chunks. Trailers follow chunks only.
-func TestProxyDeclaresTheLengthOfABodyThatItHolds(t *testing.T) {
+func TestForwardDeclaresTheLengthOfABodyThatItHolds(t *testing.T) {
 	t.Parallel()
 	var got string
-	bank := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	g := newGateway(t, reprise.Recoverable, nil)
+	g.handle(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		got = fmt.Sprintf("%d %v %q %v %v", r.ContentLength, r.TransferEncoding, body, err, r.Trailer)
-	}))
-	t.Cleanup(bank.Close)
-	g := newGateway(t, reprise.Recoverable, proxyTo(t, bank.Listener.Addr().String()))
+	})
 	const chunks = "\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 7\r\n\r\n"
 	for request, want := range map[string]string{
 		"Idempotency-Key: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n": `4 [] "body" <nil> map[]`,
@@ -629,7 +594,7 @@ func TestProxyDeclaresTheLengthOfABodyThatItHolds(t *testing.T) {
 		"Idempotency-Key: d" + chunks:                                                    `-1 [chunked] "body" <nil> map[X-Sum:[7]]`,
 		"X-No-Key: e\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n":        `-1 [chunked] "body" <nil> map[]`,
 	} {
-		answer := g.Talk("POST /payments HTTP/1.1\r\nHost: bank\r\nConnection: close\r\n" + request)
+		answer := g.talk("POST /payments HTTP/1.1\r\nHost: bank\r\nConnection: close\r\n" + request)
 		if !strings.HasPrefix(answer, "HTTP/1.1 200 ") || got != want {
 			t.Errorf("%q: the upstream got %s, want %s; the answer is %q", request, got, want, answer)
 		}
