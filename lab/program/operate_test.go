@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -54,27 +55,39 @@ func TestRedisServer(t *testing.T) {
 	run(t, f, nil, testscript.Params{Dir: "testdata/redis"})
 }
 
-// TestDoctorFindsCertificates: one that has ended, and one that ends soon.
+// TestDoctorFindsCertificates: one that has ended, and one that ends soon, be it that of
+// the server or that of the authority above it.
 func TestDoctorFindsCertificates(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	file := func(name string) string { return filepath.Join(dir, name+".pem") }
+	const long = 60 * 24 * time.Hour
+	certify(t, long, "root", file("root"), file("root-key"))
+	certify(t, -time.Minute, "old", file("old"), file("old-key")) // which the server sends, although no client needs it
+	old, err := os.ReadFile(file("old"))
+	must(t, err)
 	for _, c := range []struct {
-		left time.Duration
-		exit int
-		want string
+		authority, server time.Duration
+		exit              int
+		want              string
 	}{
-		{-time.Minute, 3, "✗ certificate: no connection, because the certificate of the server is not valid for this client: x509: certificate has expired"},
-		{time.Hour, 1, "! certificate: the certificate of CN=cache ends on "},
-		{60 * 24 * time.Hour, 0, "fine"},
+		{long, -time.Minute, 3, "✗ certificate: no connection, because the certificate of the server is not valid for this client: x509: certificate has expired"},
+		{-time.Minute, long, 3, "✗ certificate: no connection, because the certificate of the server is not valid for this client: x509: certificate has expired"},
+		{long, time.Hour, 1, "! certificate: the certificate of CN=cache ends on "},
+		{time.Hour, long, 1, "! certificate: the certificate of CN=authority ends on "},
+		{long, long, 0, "fine"},
 	} {
-		certify(t, c.left, "cache", cert, key)
+		certify(t, c.authority, "authority", file("authority"), file("authority-key"), file("root"), file("root-key"))
+		certify(t, c.server, "cache", file("cache"), file("cache-key"), file("authority"), file("authority-key"))
+		sent, err := os.ReadFile(file("cache"))
+		must(t, err)
+		must(t, os.WriteFile(file("cache"), append(sent, old...), 0o600))
 		addr := servers.FreeAddr(t)
 		_, port, err := net.SplitHostPort(addr)
 		must(t, err)
-		servers.Redis.Start(t, "appendonly=yes", "tls-port="+port, "tls-cert-file="+cert, "tls-key-file="+key, "tls-auth-clients=no")
-		out := runProgram(t, []string{"SSL_CERT_FILE=" + cert, "REPRISE_STORE=rediss://" + addr, "REPRISE_PREFIX=t:"}, c.exit, "doctor")
-		if !strings.Contains(out, c.want) || (c.exit != 0) != strings.Contains(out, "    openssl s_client -connect "+addr+" -servername 127.0.0.1 </dev/null | openssl x509 ") {
+		servers.Redis.Start(t, "appendonly=yes", "tls-port="+port, "tls-cert-file="+file("cache"), "tls-key-file="+file("cache-key"), "tls-auth-clients=no")
+		out := runProgram(t, []string{"SSL_CERT_FILE=" + file("root"), "REPRISE_STORE=rediss://" + addr, "REPRISE_PREFIX=t:"}, c.exit, "doctor")
+		if !strings.Contains(out, c.want) || (c.exit != 0) != strings.Contains(out, "    openssl s_client -connect "+addr+" -servername 127.0.0.1 </dev/null | grep ") {
 			t.Error(out)
 		}
 	}

@@ -90,6 +90,13 @@ func TestColourAndQuestionsToTheTerminal(t *testing.T) {
 			t.Errorf("%s: the terminal was asked or told something: %q", env, rest)
 		}
 	}
+	for _, wrong := range []string{"doctr", "--nonsense", "show"} { // before the flags are read
+		s := startTerminal(t, nil, wrong, "--no-color")
+		s.exits(2)
+		if strings.Contains(s.written(), "\x1b") {
+			t.Errorf("%s --no-color: %q", wrong, s.written())
+		}
+	}
 }
 
 // TestListingEndsEarly: a listing shows its progress. An interrupt, or a server that goes

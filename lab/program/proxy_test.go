@@ -3,6 +3,7 @@ package program
 import (
 	"bufio"
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -298,8 +299,9 @@ func TestProxyBoundsConnections(t *testing.T) {
 }
 
 // certify writes a certificate for a name and 127.0.0.1 that is its own authority, and
-// its key.
-func certify(tb testing.TB, left time.Duration, name, certFile, keyFile string) {
+// its key. If there are the files of another authority, that one has issued it, and its
+// certificates follow.
+func certify(tb testing.TB, left time.Duration, name, certFile, keyFile string, issuer ...string) {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(tb, err)
@@ -308,11 +310,19 @@ func certify(tb testing.TB, left time.Duration, name, certFile, keyFile string) 
 		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(left),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	parent, signer, above := c, crypto.PrivateKey(key), []byte(nil)
+	if len(issuer) > 0 {
+		pair, err := tls.LoadX509KeyPair(issuer[0], issuer[1])
+		must(tb, err)
+		parent, signer = pair.Leaf, pair.PrivateKey
+		above, err = os.ReadFile(issuer[0])
+		must(tb, err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
 	must(tb, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	must(tb, err)
-	must(tb, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	must(tb, os.WriteFile(certFile, append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), above...), 0o600))
 	must(tb, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
 }
 

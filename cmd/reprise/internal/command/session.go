@@ -55,7 +55,10 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 		err = unsafe("writing the output: %w", failed)
 	}
 	if err != nil {
-		c.json = c.json || slices.Contains(args, "--json") // an invalid flag ends the parsing before --json
+		c.json = c.json || slices.Contains(args, "--json") // an unknown command or flag ends the parsing before the others
+		if slices.Contains(args, "--no-color") {
+			c.err.Plain()
+		}
 		c.explain(err)
 	}
 	return codeOf(err)

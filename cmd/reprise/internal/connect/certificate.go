@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,8 +14,9 @@ import (
 )
 
 // certificates remembers the certificate of a server that ends first, of all that the
-// connections of a store met. A client that verifies refuses one that has ended; one that
-// does not, such as with sslmode=require, connects although others cannot.
+// connections of a store met: its own, or that of an authority above it. A client that
+// verifies refuses one that has ended; one that does not, such as with sslmode=require,
+// connects although others cannot.
 type certificates struct {
 	mu    sync.Mutex
 	first *x509.Certificate
@@ -26,15 +28,27 @@ func (c *certificates) watch(settings *tls.Config) {
 		return
 	}
 	settings.VerifyConnection = func(state tls.ConnectionState) error {
+		chains := state.VerifiedChains
+		if len(chains) == 0 {
+			chains = [][]*x509.Certificate{state.PeerCertificates}
+		}
+		first := endsFirst(chains[0])
+		for _, other := range chains[1:] { // one that lasts is enough
+			if end := endsFirst(other); end.NotAfter.After(first.NotAfter) {
+				first = end
+			}
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, sent := range state.PeerCertificates {
-			if c.first == nil || sent.NotAfter.Before(c.first.NotAfter) {
-				c.first = sent
-			}
+		if c.first == nil || first.NotAfter.Before(c.first.NotAfter) {
+			c.first = first
 		}
 		return nil
 	}
+}
+
+func endsFirst(chain []*x509.Certificate) *x509.Certificate {
+	return slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 }
 
 // soon is how long before its end a certificate is a finding.
@@ -55,16 +69,25 @@ func (s *Store) CertificateFinding(err error, now time.Time) (f store.Finding, f
 	if first == nil || first.NotAfter.Sub(now) > soon {
 		return f, false
 	}
+	ends, then := "ends", " then"
+	if first.NotAfter.Before(now) { // this client does not verify it
+		ends, then = "ended", ""
+	}
 	return store.Finding{Code: "certificate", Severity: store.Warning, Detail: fmt.Sprintf(
-		"the certificate of %s ends on %s: clients that verify it cannot connect then; renew it", first.Subject, first.NotAfter.UTC().Format(time.DateTime+" UTC"))}, true
+		"the certificate of %s %s on %s: clients that verify it cannot connect%s; renew it", first.Subject, ends, first.NotAfter.UTC().Format(time.DateTime+" UTC"), then)}, true
 }
 
-// CertificateLine returns the command that shows the certificate of the server.
+// CertificateLine returns the command that shows the certificates of the server, from its
+// own to the last one that it sends, and their ends.
 func (s *Store) CertificateLine() string {
 	server, _, _ := net.SplitHostPort(s.server)
 	line := "openssl s_client -connect " + s.server + " -servername " + server
-	if s.Kind == Postgres {
+	switch s.Kind {
+	case Postgres:
 		line += " -starttls postgres"
+	case MySQL:
+		line += " -starttls mysql"
+	default: // TLS from the first byte
 	}
-	return line + " </dev/null | openssl x509 -noout -subject -dates"
+	return line + " </dev/null | grep -E '^ *[0-9]+ s:|NotAfter'"
 }
