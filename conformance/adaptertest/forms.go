@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/reprise-go/reprise/conformance"
@@ -82,7 +83,7 @@ var formCases = []testCase{
 				"a boundary of 71 bytes":     e.upload(tooLong, title),
 				"a boundary in a part":       e.upload("b", formPart{title.disposition, "", "x\r\n--bx"}),
 				"a part without a name":      e.upload("b", formPart{"", "", "tea"}),
-				"10,000 parts":               e.upload("b", repeated(title, 10_000)...),
+				"1,001 parts":                e.upload("b", slices.Repeat([]formPart{title}, 1001)...), // mime/multipart takes 1,000
 			}) {
 				c = c.freshKey()
 				before := srv.executions()
@@ -100,12 +101,4 @@ var formCases = []testCase{
 			}
 		},
 	},
-}
-
-func repeated(p formPart, n int) []formPart {
-	list := make([]formPart, n)
-	for i := range list {
-		list[i] = p
-	}
-	return list
 }

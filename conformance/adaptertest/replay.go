@@ -24,7 +24,7 @@ var replayCases = []testCase{
 			}
 			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: decide}}})
 			for i, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
-				for _, size := range []int{1, headSize + 1, 1_000_000} {
+				for _, size := range []int{1, headSize + 1, 70_000} {
 					for _, status := range []int{0, 200} {
 						c := e.post(Program{Status: status, BodySize: size, Write: mode, Headers: []Pair{{"Content-Type", "x/y"}}}).freshKey()
 						first := srv.run(c)
