@@ -162,6 +162,7 @@ func (w *way) serve(each func(net.Conn)) (address string) {
 			}
 			go func() {
 				defer conn.Close()
+				_ = conn.(*net.TCPConn).SetReadBuffer(1 << 10)
 				each(conn)
 			}()
 		}
@@ -271,7 +272,14 @@ const (
 func upTo(stage int) func(*way) {
 	return func(w *way) {
 		w.url = "http://" + w.serve(func(conn net.Conn) { w.exchange(conn, stage) })
-		const more = 16 << 20 // than the buffers of a connection hold
+		w.base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err == nil {
+				err = conn.(*net.TCPConn).SetWriteBuffer(1 << 10)
+			}
+			return conn, err
+		}
+		const more = 1 << 20 // than the buffers of this connection hold
 		switch stage {
 		case writeHeaders:
 			w.header = strings.Repeat("x", more)

@@ -421,9 +421,9 @@ func TestR35AClientThatLeavesALongResponseIsNotUnknown(t *testing.T) {
 	forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
 		g := newGateway(t, preset, func(w http.ResponseWriter, r *http.Request) {
 			execute(r)
-			w.Header().Set("Content-Length", strconv.Itoa(64<<20))
+			w.Header().Set("Content-Length", strconv.Itoa(16<<20))
 			w.WriteHeader(http.StatusCreated)
-			_, _ = io.CopyN(w, strings.NewReader(strings.Repeat("x", 64<<20)), 64<<20)
+			_, _ = io.CopyN(w, strings.NewReader(strings.Repeat("x", 16<<20)), 16<<20)
 		})
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/payments", strings.NewReader("pay"))
 		must(t, err)
