@@ -47,9 +47,9 @@ func TestUpstreamThatDoesNotReadIsUnknown(t *testing.T) {
 	must(t, err)
 	defer l.Close()
 	b.upstream.URL = "http://" + l.Addr().String()
-	must(t, b.handler.Reload(b.config("response_timeout = '50ms'\n"+plain+"[default]\nmax_request_body = 67108864\n")))
+	must(t, b.handler.Reload(b.config("response_timeout = '50ms'\n"+plain+"[default]\nmax_request_body = 16777216\n")))
 	large := func(r *http.Request) {
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(make([]byte, 64<<20))), 64<<20
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(make([]byte, 16<<20))), 16<<20
 	}
 	if first := b.post("/orders", "k1", large); first.status != http.StatusGatewayTimeout {
 		t.Errorf("the first client got %d %v, want 504", first.status, first.err)
