@@ -17,31 +17,38 @@ import (
 type Attempt struct {
 	call
 
-	number      int
-	fence       uint64
-	unprotected bool   // no store granted it
-	claimErr    error  // why it is unprotected
-	reason      string // why its outcome is unknown
-	late        bool   // an earlier try of the claim may still arrive
-	unrun       bool   // Begin did not return it, so that its end is not counted
-	settled     bool   // it has ended, or the background ends it; of the goroutine that ends it
+	number   int
+	fence    uint64
+	claimErr error  // why it is unprotected
+	reason   string // why its outcome is unknown
 
 	started time.Duration // when Begin returned it, by the monotonic clock; 0 if no observer asks
 	ending  time.Duration // when its end was asked for; 0 before
+
+	unprotected bool // no store granted it
+	late        bool // an earlier try of the claim may still arrive
+	unrun       bool // Begin did not return it, so that its end is not counted
+	settled     bool // it has ended, or the background ends it; of the goroutine that ends it
 
 	state   atomic.Uint32 // of attemptState
 	lost    atomic.Bool   // the observer was notified that the lease was lost, or need not be any more
 	over    atomic.Bool   // its record says that it ran too long, and that its outcome is unknown
 	marking atomic.Bool   // it may say so
 
-	tx         store.Transaction // of its handler; nil if the operation is not Transactional
-	run        runContext        // the handler's context, without that transaction
-	bound      context.Context   // and with it
-	after      context.Context   // of work after the request: see call.detached
-	lease      leaseState        // the renewer's
-	next       *Attempt          // in its row of the table, which guards it
-	completion callContext       // of its end
-	task       task              // of the background, which guards it: that ends or marks it
+	tx         *transaction    // of its handler; nil if the operation is not Transactional
+	run        runContext      // the handler's context, without that transaction
+	after      context.Context // of work after the request: see call.detached
+	lease      leaseState      // the renewer's
+	next       *Attempt        // in its row of the table, which guards it
+	completion callContext     // of its end
+	task       task            // of the background, which guards it: that ends or marks it
+}
+
+// transaction is that of a handler, and the handler's context with it.
+type transaction struct {
+	store.Transaction
+
+	run context.Context
 }
 
 // The states of an attempt, in order.
@@ -68,7 +75,12 @@ func newAttempt(c *call) *Attempt {
 // with the cause [store.ErrLeaseLost] when the lease can no longer be relied on, with
 // [ErrRunTooLong] after Config.MaxRun, and when the attempt has ended. See
 // [Attempt.Returned].
-func (a *Attempt) Context() context.Context { return a.bound }
+func (a *Attempt) Context() context.Context {
+	if a.tx != nil {
+		return a.tx.run
+	}
+	return &a.run
+}
 
 // View returns the handler's view of the attempt.
 func (a *Attempt) View() AttemptView { return AttemptView{a} }
@@ -166,9 +178,15 @@ type runContext struct {
 	attempt *Attempt
 
 	mu    sync.Mutex
-	cause error           // of the first cancellation
-	inner context.Context // nil until Done is called
-	stop  context.CancelCauseFunc
+	cause error        // of the first cancellation
+	inner *cancellable // nil until Done is called
+}
+
+// cancellable is a context that its owner cancels.
+type cancellable struct {
+	context.Context
+
+	cancel context.CancelCauseFunc
 }
 
 // cancellable returns the cancellable context, and makes it on first use.
@@ -176,12 +194,13 @@ func (c *runContext) cancellable() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inner == nil {
-		c.inner, c.stop = context.WithCancelCause(context.WithoutCancel(c.attempt.values))
+		ctx, cancel := context.WithCancelCause(context.WithoutCancel(c.attempt.values))
+		c.inner = &cancellable{ctx, cancel}
 		if c.cause != nil {
-			c.stop(c.cause)
+			cancel(c.cause)
 		}
 	}
-	return c.inner
+	return c.inner.Context
 }
 
 func (c *runContext) cancel(cause error) {
@@ -191,8 +210,8 @@ func (c *runContext) cancel(cause error) {
 		return
 	}
 	c.cause = cause
-	if c.stop != nil {
-		c.stop(cause)
+	if c.inner != nil {
+		c.inner.cancel(cause)
 	}
 }
 

@@ -312,14 +312,14 @@ func (g *grant) count(sent instant, lease time.Duration) {
 func (c *call) start(g grant, late bool) (Result, error) {
 	e, a := c.engine, newAttempt(c)
 	a.late = late
-	a.bound = &a.run
 	if c.transacts {
-		var err error
-		if a.bound, a.tx, err = e.store.transaction(&a.run, a.id, a.owner); err != nil {
+		run, tx, err := e.store.transaction(&a.run, a.id, a.owner)
+		if err != nil {
 			c.observe(Event{Kind: EventStoreError, Err: err})
 			c.releaseLater(err)
 			return Result{}, err
 		}
+		a.tx = &transaction{tx, run}
 	}
 	a.number, a.fence = g.Attempt, g.Fence
 	if !e.renewer.add(e.base, a, g.deadline, g.renewAt, e.cfg.runUntil()) { // Close gave up while the claim was on its way
@@ -333,7 +333,7 @@ func (c *call) start(g grant, late bool) (Result, error) {
 // with err. Only the table of this process excludes others.
 func (c *call) startUnprotected(err error) (Result, error) {
 	a := newAttempt(c)
-	a.unprotected, a.claimErr, a.bound = true, err, &a.run
+	a.unprotected, a.claimErr = true, err
 	if !c.engine.renewer.add(c.engine.base, a, never, never, c.engine.cfg.runUntil()) {
 		return Result{}, store.ErrClosed
 	}

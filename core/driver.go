@@ -202,6 +202,9 @@ var failures = []failure{
 
 // classify finds the row of an error, and reports false for one that no row names.
 func classify(err error) (failure, bool) {
+	if err == nil { // which is by far the most frequent
+		return failure{}, false
+	}
 	for _, f := range failures {
 		if errors.Is(err, f.err) {
 			return f, true

@@ -151,7 +151,7 @@ func (a *Attempt) commit(ctx context.Context, r store.CompleteRequest) CompleteR
 			a.conclude(EndUndecided, errNoReturn)
 		}
 	}()
-	err := a.engine.store.commit(ctx, a.tx, r)
+	err := a.engine.store.commit(ctx, a.tx.Transaction, r)
 	decided = true
 	switch {
 	case err == nil:
@@ -334,7 +334,7 @@ func (a *Attempt) closeTx() (begun bool) {
 // rollback undoes what the handler wrote in its transaction. If that fails, the store has
 // closed the connection, and the server does it.
 func (a *Attempt) rollback(ctx context.Context) {
-	if err := a.engine.store.rollback(ctx, a.tx); err != nil {
+	if err := a.engine.store.rollback(ctx, a.tx.Transaction); err != nil {
 		a.observe(Event{Kind: EventStoreError, Err: err})
 	}
 }
