@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
@@ -165,18 +166,25 @@ func (x *Exchange) Runs(ctx context.Context) bool {
 
 type exchangeKey struct{}
 
-// exchangeContext is the context of a handler, with its exchange.
-type exchangeContext struct {
-	context.Context
-	x *Exchange
-}
+// exchangeContext is the context of a handler: that of the attempt, with its exchange.
+// One pointer, so that an interface holds it without memory of its own.
+type exchangeContext struct{ x *Exchange }
+
+// Deadline implements [context.Context].
+func (c exchangeContext) Deadline() (time.Time, bool) { return c.x.attempt.Context().Deadline() }
+
+// Done implements [context.Context].
+func (c exchangeContext) Done() <-chan struct{} { return c.x.attempt.Context().Done() }
+
+// Err implements [context.Context].
+func (c exchangeContext) Err() error { return c.x.attempt.Context().Err() }
 
 // Value implements [context.Context].
-func (c *exchangeContext) Value(key any) any {
+func (c exchangeContext) Value(key any) any {
 	if key == (exchangeKey{}) {
 		return c.x
 	}
-	return c.Context.Value(key)
+	return c.x.attempt.Context().Value(key)
 }
 
 // exit is how a handler left, as the middleware saw it.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/record"
@@ -30,7 +29,6 @@ import (
 type Exchange struct {
 	guard   *Guard
 	attempt *reprise.Attempt
-	ctx     exchangeContext
 	body    Body
 	request *Request // for Config.Problems.Write and of a Call; else nil
 	capture Capture
@@ -41,21 +39,18 @@ type Exchange struct {
 	version      version
 	trailersLost bool // the client of this run does not get the trailers, and no other one should
 
-	annotation string // of Config.Keep.Annotate
-	announced  Field  // until when a recorded response is replayed; none if its name is empty
-
 	left atomic.Bool // see ClientLeft
 
 	mu       sync.Mutex // guards the fields below, and scratch against Close
 	decision Decision
-	reason   string // of OutcomeUnknown
 	omitBody bool
 	finished bool
+	reason   string // of OutcomeUnknown
 }
 
 // Context returns the context to run the handler with. It is not cancelled when the
 // client leaves, but when the attempt loses its lease. See [reprise.Attempt.Context].
-func (x *Exchange) Context() context.Context { return &x.ctx }
+func (x *Exchange) Context() context.Context { return exchangeContext{x} }
 
 // Body returns the body of the request, to be read by the handler.
 func (x *Exchange) Body() *Body { return &x.body }
@@ -186,6 +181,9 @@ type end struct {
 	handler Decision // of the handler
 	policy  Decision // of Config.Keep.Decide
 	omit    bool     // the handler has said that the body is not to be stored
+
+	annotation string // of Config.Keep.Annotate
+	announced  Field  // until when a recorded response is replayed; none if its name is empty
 }
 
 func (x *Exchange) finish(c Captured) Reply {
@@ -228,7 +226,7 @@ func (x *Exchange) consult(e *end) {
 	if cfg.Decide != nil {
 		e.policy = cfg.Decide(Ending{Status: e.meaning, Head: x.head(e.Body), Reported: e.Reported})
 	}
-	x.annotation = x.guard.annotation(x.Context())
+	e.annotation = x.guard.annotation(x.Context())
 	e.exit = left
 }
 
@@ -249,17 +247,17 @@ func (x *Exchange) resolve(e *end) Reply {
 	case keepCut:
 		s.Status, s.Flags, e.meaning = 500, record.Cut, 500
 	default:
-		if !x.fill(&s, &e.Captured, e.omit) {
+		if !x.fill(&s, e) {
 			_ = x.attempt.Release()
 			return x.blobNotWritten()
 		}
 	}
-	s.Annotation = x.annotation
+	s.Annotation = e.annotation
 	done, err := x.attempt.Complete(reprise.Completion{Payload: x.encode(&s), DiscardEffects: e.meaning >= 400})
 	if err != nil {
 		return Reply{} // the attempt was resolved before, which Finish never does
 	}
-	return x.reply(&e.Captured, done)
+	return x.reply(e, done)
 }
 
 // unknown records that the outcome is unknown, for the reason of the handler, or because
@@ -302,22 +300,22 @@ func (x *Exchange) omits() bool {
 
 // fill sets the stored parts of a whole response. ok is false if its effects must be
 // rolled back, because they commit with a body that cannot be kept now.
-func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
-	g := x.guard
+func (x *Exchange) fill(s *stored, e *end) (ok bool) {
+	g, c, omit := x.guard, &e.Captured, e.omit
 	m := x.scratch
 	m.changed = appendChanges(m.changed[:0], m.outer, m.committed, m.set)
 	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
 	g.counts.cookies.Add(uint64(cookies)) //nolint:gosec // a count is not negative
 	own := len(kept)
-	if x.announced = g.expiry(m.committed, time.Now()); x.announced.Name != "" {
-		kept = append(kept, x.announced)
+	if e.announced = g.expiry(m.committed); e.announced.Name != "" {
+		kept = append(kept, e.announced)
 	}
 	fields := len(kept)
 	if !x.trailersLost {
 		kept = filterTrailers(kept, m.trailers)
 	}
 	if fields > own && !record.Fits(kept) { // the handler's own fields come first
-		x.announced = Field{}
+		e.announced = Field{}
 		kept, fields = slices.Delete(kept, own, fields), own
 	}
 	m.kept, ok = kept, true
@@ -342,25 +340,25 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 		x.warnOmitted()
 	}
 	if s.Flags != 0 && g.formOf(x.request, s) == formUnavailable {
-		x.announced = Field{}
+		e.announced = Field{}
 	}
 	return ok
 }
 
 // reply is the table of a client's replies after its handler ran.
-func (x *Exchange) reply(c *Captured, end reprise.CompleteResult) Reply {
+func (x *Exchange) reply(e *end, done reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {
-	case end.End == reprise.EndUnknown && errors.Is(end.Err, store.ErrMisconfigured) && !c.gone():
+	case done.End == reprise.EndUnknown && errors.Is(done.Err, store.ErrMisconfigured) && !e.gone():
 		return x.instead(CodeOutcomeUnknown) // the handler ended its transaction
-	case end.End == reprise.EndUnrecorded, end.End == reprise.EndUnknown:
+	case done.End == reprise.EndUnrecorded, done.End == reprise.EndUnknown:
 		return Reply{Mark: markUnrecorded}
-	case c.gone():
+	case e.gone():
 		return Reply{}
 	}
-	switch end.End {
+	switch done.End {
 	case reprise.EndSuperseded:
-		return Reply{Replace: true, Response: x.replayPayload(end.Payload)}
+		return Reply{Replace: true, Response: x.replayPayload(done.Payload)}
 	case reprise.EndContested:
 		if g.cfg.Preset == reprise.AtMostOnce {
 			return x.instead(CodeOutcomeUnknown)
@@ -371,7 +369,7 @@ func (x *Exchange) reply(c *Captured, end reprise.CompleteResult) Reply {
 	case reprise.EndUndecided:
 		return x.instead(CodeStoreUnavailable)
 	default: // Recorded
-		return Reply{Mark: x.announced}
+		return Reply{Mark: e.announced}
 	}
 }
 

@@ -240,17 +240,16 @@ var (
 )
 
 // expiry returns the field that says until when a response with these fields of its
-// handler, recorded at an instant, is replayed: a Date of RFC 9651, section 3.3.7,
-// rounded down to the second. There is none if the policy announces none, or if the
-// handler did.
-func (g *Guard) expiry(own []Field, at time.Time) Field {
+// handler, recorded now, is replayed: a Date of RFC 9651, section 3.3.7, rounded down to
+// the second. There is none if the policy announces none, or if the handler did.
+func (g *Guard) expiry(own []Field) Field {
 	if !g.cfg.Expires {
 		return Field{}
 	}
 	if _, set := (Header{fields: own}).Get(FieldExpires); set {
 		return Field{}
 	}
-	return Field{Name: FieldExpires, Value: "@" + strconv.FormatInt(at.Add(g.retention).Unix(), 10)}
+	return Field{Name: FieldExpires, Value: "@" + strconv.FormatInt(time.Now().Add(g.retention).Unix(), 10)}
 }
 
 // Tidy returns the value with which a field that the handler set may be sent: without the

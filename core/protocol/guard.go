@@ -146,7 +146,6 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if res.Attempt != nil {
 		s.fingerprint, s.key = op.Fingerprint, append(s.key[:0], op.Key...)
 		x := &Exchange{guard: g, attempt: res.Attempt, scratch: s, body: Body{data: body}, version: req.version()}
-		x.ctx = exchangeContext{Context: res.Attempt.Context(), x: x}
 		if g.cfg.Problems.Write != nil || req.isCall() {
 			own := *req
 			x.request = &own
