@@ -14,9 +14,9 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
-// session is the connection of one transaction. It implements [lazytx.Session]. The
-// completion and COMMIT are one batch: if the UPDATE of the record finds no row, it fails,
-// and the transaction with it.
+// session is the connection of one transaction. It implements [lazytx.Session]. Its
+// completion and COMMIT are one batch: if the UPDATE of the record finds no row, it
+// fails, and the transaction with it.
 type session struct {
 	table *table
 	id    store.ID
