@@ -59,7 +59,7 @@ type node struct {
 	server  *redis.Client // the client; nil for that of a cluster
 	timeout time.Duration // of a batch, without the wait for replicas
 
-	// calls has the calls that need no confirmation; nil: each is sent alone. confirmed has
+	// calls has the calls that need no confirmation and are not sent alone; nil for a whole cluster. confirmed has
 	// the writes that replicas or disks have to confirm: its lanes are busy for as long, and
 	// leave half of the pool to other calls.
 	calls, confirmed *batching.Queue[*command]
@@ -84,9 +84,8 @@ func (s *Store) newNode(server *redis.Client) *node {
 		Inline: func(**command) bool { return s.ctxTimeouts },
 		Large:  math.MaxInt, // decided before a call is queued
 	}
-	if !s.noCombining {
-		n.calls = batching.New(c)
-	} else {
+	n.calls = batching.New(c)
+	if s.noCombining {
 		c.Lanes, c.MaxCalls = half, 1
 	}
 	if s.durability.level != async {
@@ -117,13 +116,10 @@ func (n *node) do(ctx context.Context, c *command) error {
 	switch {
 	case c.confirm:
 		queue = n.confirmed
-	case queue == nil:
-		n.send(ctx, c)
-		return nil
 	default:
 		few := n.begin()
 		defer n.active.Add(-1)
-		if few || !c.isBounded() {
+		if (few || n.store.noCombining) && !c.many || !c.isBounded() || queue == nil {
 			n.send(ctx, c)
 			return nil
 		}
@@ -200,13 +196,13 @@ func (n *node) noteFound(batch []*command) {
 }
 
 // isBounded reports whether c and its reply are small enough for a batch. The scripts of
-// claims and of inspections answer with payloads.
+// claims and of an inspection answer with payloads, those of a listing without them.
 func (c *command) isBounded() bool {
 	switch c.script {
 	case record.ClaimScript:
 		return c.claim != nil
 	case record.InspectScript:
-		return false
+		return c.many
 	default:
 		return len(c.payload) <= maxPayload
 	}
