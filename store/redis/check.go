@@ -203,8 +203,8 @@ type payloadLimit struct {
 	name string
 }
 
-// payloadLimit returns the limit of a server for the payload of a completion. A percentage
-// is of maxmemory.
+// payloadLimit returns the limit of a server for the payload of a completion. A
+// percentage is of maxmemory.
 func (i serverInfo) payloadLimit() payloadLimit {
 	least := payloadLimit{size: math.MaxInt64}
 	for _, name := range []string{

@@ -35,11 +35,11 @@ func soundServer(info string, override func(command []string) string) func(conn,
 		case "info":
 			return bulk(sound + info)
 		case "config":
-			answer := fmt.Sprintf("*%d\r\n", 2*len(settings))
+			var answer strings.Builder
 			for name, value := range settings {
-				answer += bulk(name) + bulk(value)
+				answer.WriteString(bulk(name) + bulk(value))
 			}
-			return answer
+			return fmt.Sprintf("*%d\r\n", 2*len(settings)) + answer.String()
 		case "cluster":
 			return bulk("cluster_state:ok")
 		case "spublish", "ping":

@@ -29,8 +29,8 @@ const (
 // List implements [store.Inspector] by scanning the primaries one after the other. A scan
 // looks at all keys of a server, including keys that are not the store's. If a server was
 // replaced or restarted, or slots of a cluster moved, a listing starts again with the
-// first server, and shows records again. It may miss keys of a slot that is being moved to
-// another node at that time.
+// first server, and shows records again. It may miss keys of a slot that is being moved
+// to another node at that time.
 //
 // [store.Page].Total is an estimate from the number of keys of the servers; it is 0 when
 // many of them are not the store's.

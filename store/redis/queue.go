@@ -59,9 +59,9 @@ type node struct {
 	server  *redis.Client // the client; nil for that of a cluster
 	timeout time.Duration // of a batch, without the wait for replicas
 
-	// calls has the calls that need no confirmation and are not sent alone; nil for a whole cluster. confirmed has
-	// the writes that replicas or disks have to confirm: its lanes are busy for as long, and
-	// leave half of the pool to other calls.
+	// calls has the calls that need no confirmation and are not sent alone; nil for a whole
+	// cluster. confirmed has the writes that replicas or disks have to confirm: its lanes
+	// are busy for as long, and leave half of the pool to other calls.
 	calls, confirmed *batching.Queue[*command]
 
 	few    int64        // see begin

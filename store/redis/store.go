@@ -139,8 +139,8 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 
 // Renew implements [store.Store] in batches, also where Config.NoCombining is set. An
 // entry that failed while others succeeded answers [store.RenewBusy], so that a node that
-// is down costs no leases on other nodes. When all entries failed, Renew returns the error
-// of the first one.
+// is down costs no leases on other nodes. When all entries failed, Renew returns the
+// error of the first one.
 func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil {
