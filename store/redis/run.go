@@ -73,7 +73,7 @@ func (s *Store) runAll(ctx context.Context, n int, prepare func(c *command, i in
 	for i := range commands {
 		c := &commands[i]
 		prepare(c, i)
-		c.many = true
+		c.many = n > 1
 		running.Go(func() { _, c.err = s.run(ctx, c) })
 	}
 	running.Wait()
