@@ -13,8 +13,8 @@ import (
 )
 
 // scannedPerPage is how many records one call of List reads: up to 4 MiB of them. If it
-// also asks which payloads exist beside them, the server reads these whole, even to return
-// only their keys.
+// also asks which payloads exist beside them, the server reads these whole, even to
+// return only their keys.
 const scannedPerPage = 1000
 
 // List implements [store.Inspector], in the order of the IDs. Every page shows one

@@ -63,8 +63,8 @@ func (r *record) setPolicy(p store.Policy) {
 	r.label, r.atMostOnce, r.retention, r.horizon = p.Label, p.AtMostOnce, p.Retention, p.Horizon
 }
 
-// encode returns the value of a record without a payload. Its fixed part is followed by numbers and texts
-// in the order of the fields.
+// encode returns the value of a record without a payload. Its fixed part is followed by
+// numbers and texts in the order of the fields.
 func (r *record) encode() string {
 	b := make([]byte, 0, 128+len(r.label)+len(r.description)+len(r.reason))
 	b = append(b, layout, byte(r.state), 0)

@@ -177,10 +177,10 @@ func (s *Store) glance(ctx context.Context, id store.ID) (*found, error) {
 	switch now := look(r); {
 	case !now.exists:
 		return new(found), nil // whose live key was not read
-	case now.corrupt != nil, now.record.whole:
-		return &now, nil
-	default:
+	case now.corrupt == nil && !now.record.whole:
 		return nil, nil //nolint:nilnil // see above
+	default:
+		return &now, nil
 	}
 }
 
