@@ -72,7 +72,10 @@ func TestEachAnswerOfTheBank(t *testing.T) {
 // the bank's ledger once or never, as its answer says.
 func TestKilledAtRandomTheLedgerAgreesWithEveryAnswer(t *testing.T) {
 	t.Parallel()
-	const kills = 20
+	kills := int64(20)
+	if testing.Short() {
+		kills = 6
+	}
 	bank := &roughBank{pretendBank: newPretendBank(), calls: map[string]int{}}
 	server := httptest.NewServer(bank)
 	t.Cleanup(server.Close)
