@@ -19,6 +19,7 @@ type Store struct {
 	store.Transactor // see [Tx]
 	store.Checker
 	store.Inspector
+	store.Counter
 	store.Surveyor
 	store.Purger
 	store.Maintainer
@@ -30,7 +31,7 @@ func storeOf(t *sqlstore.Table, err error) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{t, t, t, t, t, t, t, t}, nil
+	return &Store{t, t, t, t, t, t, t, t, t}, nil
 }
 
 // New returns the store over db, with any driver of MySQL. It does not contact the

@@ -26,6 +26,7 @@ type Store struct {
 	store.Transactor // see [Tx]
 	store.Checker
 	store.Inspector
+	store.Counter
 	store.Surveyor
 	store.Purger
 	store.Maintainer
@@ -33,7 +34,7 @@ type Store struct {
 }
 
 // storeOf returns the store over t.
-func storeOf(t *sqlstore.Table) *Store { return &Store{t, t, t, t, t, t, t, t} }
+func storeOf(t *sqlstore.Table) *Store { return &Store{t, t, t, t, t, t, t, t, t} }
 
 // New returns the store over db. It does not contact the server; [Open] does.
 // The tables must exist: see [Migrate]. The error wraps ErrInvalid.

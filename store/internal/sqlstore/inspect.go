@@ -169,6 +169,44 @@ func (t *Table) listAfter(ctx context.Context, on Conn, after []byte) ([]row, er
 	return list, err
 }
 
+// Count reads the whole table twice: for the rows that are not completed, and to count the
+// others.
+func (t *Table) Count(ctx context.Context, open func(*store.Record)) (counts map[store.LabelState]int, err error) {
+	err = t.Read(ctx, "count", func(ctx context.Context, on Conn) error {
+		at, everything := time.Now().UnixMicro(), store.Query{}
+		err := on.Query(ctx, t.statements.unfinished, func(from Row) error {
+			var r row
+			err := r.scan(from, true, at)
+			if view := r.view(); err == nil && r.visible() && everything.Selects(&view, time.UnixMicro(r.At)) {
+				open(&view)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		counts = map[store.LabelState]int{}
+		now := t.Dialect.now()
+		return on.Query(ctx, t.statements.finished, func(from Row) error {
+			values := make([]any, 4)
+			if err := from.Scan(&values[0], &values[1], &values[2], &values[3]); err != nil {
+				return err
+			}
+			if values[0] == nil {
+				return errSession
+			}
+			c := cells{values: values[1:]}
+			label, all, expired := c.text(), int(c.integer()), int(c.integer())
+			if label != store.ProbeLabel && all > 0 {
+				counts[store.LabelState{Label: label, State: store.StateCompleted}] += all - expired
+				counts[store.LabelState{Label: label, State: store.StateExpired}] += expired
+			}
+			return nil
+		}, now, now)
+	})
+	return counts, err
+}
+
 // TableColumns is a list of names that no table but those of stores has all of, in SQL,
 // and TableColumnsCount is how many they are.
 const (
