@@ -34,6 +34,7 @@ var (
 	_ store.Store     = (*Store)(nil)
 	_ store.Waiter    = (*Store)(nil)
 	_ store.Inspector = (*Store)(nil)
+	_ store.Counter   = (*Store)(nil)
 	_ store.Checker   = (*Store)(nil)
 	_ store.Surveyor  = (*Store)(nil)
 	_ store.Meter     = (*Store)(nil)

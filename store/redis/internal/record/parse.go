@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -109,6 +110,39 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 		return r, at, false
 	}
 	return r, at, f.end()
+}
+
+// ParseCount reads the answer of count.lua: where the next step begins, how many records
+// are completed or expired, and the keys of the others. It reports false for an answer that
+// the script never gives.
+func ParseCount(answer []any) (next string, counts map[store.LabelState]int, others []string, ok bool) {
+	if len(answer) != 3 {
+		return "", nil, nil, false
+	}
+	next, ok = answer[0].(string)
+	pairs, isList := answer[1].([]any)
+	keys, areKeys := answer[2].([]any)
+	if !ok || !isList || !areKeys || len(pairs)%2 != 0 {
+		return "", nil, nil, false
+	}
+	counts = make(map[store.LabelState]int, len(pairs)/2)
+	for pair := range slices.Chunk(pairs, 2) {
+		text, isText := pair[0].(string)
+		n, isNumber := pair[1].(int64)
+		if ok = ok && isText && isNumber && text != ""; !ok {
+			break
+		}
+		state := store.StateCompleted
+		if text[0] == TagExpired {
+			state = store.StateExpired
+		}
+		counts[store.LabelState{Label: text[1:], State: state}] = int(n)
+	}
+	for _, key := range keys {
+		text, isText := key.(string)
+		ok, others = ok && isText, append(others, text)
+	}
+	return next, counts, others, ok
 }
 
 // fields reads an answer from front to back. Reads past its end return zeros and make end

@@ -21,6 +21,7 @@ const (
 	plain    = ""
 	allowOOM = "#!lua flags=allow-oom\n"
 	readOnly = "#!lua flags=no-writes\n"
+	scanning = "#!lua flags=no-writes,allow-cross-slot-keys\n"
 )
 
 // The scripts, one for each operation on a record, with the tags of their answers besides
@@ -33,6 +34,7 @@ var (
 	UnknownScript  = newScript(allowOOM, "WX", "record", "readable", "unknown", "write")
 	InspectScript  = newScript(readOnly, "RN", "record", "digest", "payload", "inspect")
 	ResolveScript  = newScript(allowOOM, "WN", "record", "digest", "payload", "resolve", "forget")
+	CountScript    = newScript(scanning, "", "count")
 )
 
 // Script is the source of a Lua script and the digest by which the server knows it. Both

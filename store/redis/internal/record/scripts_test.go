@@ -22,6 +22,7 @@ func TestScriptsDeclareTheirRights(t *testing.T) {
 		"unknown":  {UnknownScript, "#!lua flags=allow-oom\n"},
 		"inspect":  {InspectScript, "#!lua flags=no-writes\n"},
 		"resolve":  {ResolveScript, "#!lua flags=allow-oom\n"},
+		"count":    {CountScript, "#!lua flags=no-writes,allow-cross-slot-keys\n"},
 	} {
 		source, _ := c.script.Source.(string)
 		if c.flags == "" && strings.HasPrefix(source, "#!") || !strings.HasPrefix(source, c.flags) {
