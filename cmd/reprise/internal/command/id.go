@@ -52,7 +52,7 @@ func mistaken(st *connect.Store, elsewhere []string) string {
 // noRecord says why there may be no record, the mistakes of an operator first. first is
 // the beginning of a question about another one.
 func noRecord(ctx context.Context, st *connect.Store, what, first string) error {
-	return findings("there is no record %s in %s: %s%s Otherwise it was never written, was released, or its retention has ended",
+	return findings("there is no record %s in %s; %s%s Otherwise it was never written, was released, or its retention has ended",
 		what, st.Name, first, mistaken(st, st.Elsewhere(ctx)))
 }
 

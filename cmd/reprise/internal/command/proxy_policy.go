@@ -94,7 +94,7 @@ func warnings(config proxy.Config, verifiesCertificates bool) (texts []string) {
 		texts = append(texts, "no client has a verified certificate without --tls-client-ca: requests with a key get 403 where the scope is a certificate")
 	}
 	if !config.Default.Required && slices.ContainsFunc(config.Routes, func(p proxy.Policy) bool { return p.Required }) {
-		texts = append(texts, "a service may take /PAY or /pay/ for /pay: then the default policy, which requires no key, decides; set required in [default]")
+		texts = append(texts, "a service may take a path in other letters or with a slash at its end, as /PAY or /pay/ for /pay: then the default policy, which requires no key, decides; set required in [default]")
 	}
 	return texts
 }

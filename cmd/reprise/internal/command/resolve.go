@@ -184,7 +184,8 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 // refused reports that a record cannot be resolved in this way.
 func refused(r *store.Record, err error) error {
 	if errors.Is(err, store.ErrRecordChanged) {
-		return findings("the record %s changed: %w; nothing was changed", r.ID.Short(), err)
+		now := strings.TrimPrefix(err.Error(), store.ErrRecordChanged.Error()+": ")
+		return findings("the record %s changed since it was shown: %s; nothing was changed", r.ID.Short(), now)
 	}
 	advice := ""
 	if operate.ChoicesOf(r.State).RunAgain {
