@@ -200,17 +200,13 @@ func TestPurgeIsBoundedByBytes(t *testing.T) {
 	raw := mysqlserver.New(t, server)
 	st := mysqlserver.Store(t, raw)
 	const large = 40
+	var middle store.ClaimRequest
 	for n := range large + 1 {
-		r := labtest.NewClaim()
-		r.Policy = store.Policy{Retention: time.Millisecond}
-		labtest.WantClaim(t, st, r, store.Claimed)
-		size := 1 << 20
-		if n == large/2 {
-			size = 20 << 20
+		if r := labtest.Completed(t, st, "answer"); n == large/2 {
+			middle = r
 		}
-		labtest.Must(t, st.Complete(t.Context(), labtest.Completion(r, strings.Repeat("x", size))))
 	}
-	mysqlserver.Exec(t, raw, "UPDATE reprise_records SET valid_until = 0, due_at = revision WHERE state = 2")
+	mysqlserver.Exec(t, raw, "UPDATE reprise_records SET valid_until = 0, due_at = revision, payload = REPEAT('x', IF(id = ?, 20, 1) << 20)", middle.ID[:])
 	mysqlserver.Exec(t, server.URL(), "SET GLOBAL max_binlog_cache_size = 22020096") // which fails a transaction of more than 21 MiB
 	if n, err := mysqlserver.Store(t, raw).Purge(t.Context(), 500); err != nil || n != large+1 {
 		t.Errorf("purged %d, %v; want %d", n, err, large+1)
