@@ -26,12 +26,7 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 // start starts a testserver, and waits until it listens. It is killed when the test ends.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	return listening(t, program.Start(t, args...))
-}
-
-// listening waits until a testserver listens.
-func listening(t *testing.T, p *program.Process) *process {
-	t.Helper()
+	p := program.Start(t, args...)
 	return &process{p, p.Await(t, `listening on (\S+)\n`)}
 }
 
