@@ -107,7 +107,8 @@ func (p *pgPlan) work() float64 {
 // knows nothing of a new one.
 func TestPostgresRenewalsLookAtTheirOwnRecords(t *testing.T) {
 	t.Parallel()
-	f := pgSetup(t, servers.StartPostgres(t, "autovacuum=off"))
+	f := pgSetup(t, servers.SharedPostgres(t))
+	f.exec(t, "ALTER TABLE "+f.records()+" SET (autovacuum_enabled = off)")
 	const records = 5000
 	f.exec(t, f.pgInsert("(SELECT sha256(n::text::bytea) AS id FROM generate_series(1, $1::int) AS n) AS s",
 		map[string]string{"state": "1", "payload": "NULL::bytea", "lease_until": pgInAnHour}), records)
