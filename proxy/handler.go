@@ -114,7 +114,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if detail := rt.doubt(r, p); detail != "" {
 		h.meet(r.Context(), LimitNormalForm, resp)
-		refuse(resp, detail) //nolint:contextcheck // the response has that of its request
+		refuse(resp, detail)
 		return
 	}
 	if p.isKeyed(r) && r.ContentLength != 0 {

@@ -19,8 +19,9 @@ import (
 )
 
 // Forward returns a handler that forwards requests with a reverse proxy of yours, for use
-// inside the middleware of net/http, Gin or Echo: a [Handler] has both already. A complete response of the upstream is recorded like any other.
-// What happens to a request without one depends on whether it was sent:
+// inside the middleware of net/http, Gin or Echo: a [Handler] has both already. A
+// complete response of the upstream is recorded like any other. What happens to a request
+// without one depends on whether it was sent:
 //
 //   - If it was not, because there was no connection to the upstream, the key is released
 //     ([protocol.Release]), and the client gets 503. Its retry runs.

@@ -37,8 +37,8 @@ type gateway struct {
 	reverse *httputil.ReverseProxy // which a test may change before the first request
 }
 
-// newGateway starts both. The first request to the bank is handled as a test says, and all
-// others get 201.
+// newGateway starts both. The first request to the bank is handled as a test says, and
+// all others get 201.
 func newGateway(t *testing.T, preset reprise.Preset, first http.HandlerFunc) *gateway {
 	t.Helper()
 	records := memstore.New()
