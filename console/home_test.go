@@ -82,7 +82,7 @@ func TestOverviewCountsTheRecordsOfAllProcesses(t *testing.T) {
 	})
 }
 
-// The numbers of a store that cannot count, and is too large to list, are at least so many.
+// The numbers of a store that cannot count, and is too large to list, are "at least".
 func TestOverviewListsAStoreThatCannotCount(t *testing.T) {
 	inTime(t, func(b *bench) {
 		b.lapsed("stuck")

@@ -228,18 +228,23 @@ func counts(label string, completed, expired int, want ...actor) step {
 		defer cancel()
 		shown := map[store.ID]store.Record{}
 		got, err := ability[store.Counter](s.two).Count(ctx, func(r *store.Record) { shown[r.ID] = *r })
-		s.checkError("count", err)
+		if s.checkError("count", err); err != nil {
+			return wantError("count", err, nil)
+		}
 		for state, n := range map[store.RecordState]int{store.StateCompleted: completed, store.StateExpired: expired} {
-			if counted := got[store.LabelState{Label: label, State: state}]; err != nil || counted != n {
-				return fmt.Errorf("counted %d records of %q that are %v, want %d: %w", counted, label, state, n, err)
+			if counted := got[store.LabelState{Label: label, State: state}]; counted != n {
+				return fmt.Errorf("counted %d records of %q that are %v, want %d", counted, label, state, n)
 			}
 		}
 		for _, p := range want {
 			c := s.caller(p)
 			r, is := shown[c.ID]
 			inspected, err := c.tryInspect()
-			if err != nil || !is || r.State != inspected.State || r.Label != inspected.Label || r.Fence != inspected.Fence || !r.ClaimedAt.Equal(inspected.ClaimedAt) {
-				return fmt.Errorf("a count shows %+v, and an inspection %+v, %w", r, inspected, err)
+			if err != nil {
+				return wantError("inspect", err, nil)
+			}
+			if !is || r.State != inspected.State || r.Label != inspected.Label || r.Fence != inspected.Fence || !r.ClaimedAt.Equal(inspected.ClaimedAt) {
+				return fmt.Errorf("a count shows %+v, and an inspection %+v", r, inspected)
 			}
 			delete(shown, c.ID)
 		}

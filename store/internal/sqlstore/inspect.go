@@ -169,8 +169,8 @@ func (t *Table) listAfter(ctx context.Context, on Conn, after []byte) ([]row, er
 	return list, err
 }
 
-// Count reads the whole table twice: for the rows that are not completed, and to count the
-// others.
+// Count reads the whole table twice: for the rows that are not completed, and to count
+// the others.
 func (t *Table) Count(ctx context.Context, open func(*store.Record)) (counts map[store.LabelState]int, err error) {
 	err = t.Read(ctx, "count", func(ctx context.Context, on Conn) error {
 		at, everything := time.Now().UnixMicro(), store.Query{}

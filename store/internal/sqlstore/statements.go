@@ -86,14 +86,15 @@ func (d *Dialect) statements(table string) statements {
 		look  = "SELECT {current}, {columns}, r.payload" + from
 		found = ", {columns}, r.payload FROM {records} AS r WHERE r.id = ?"
 	)
-	// A completed row is readable if it is formed. In a CASE, the condition leaves planners a
-	// guess of how many rows have it with which they use all processes and no sort.
-	formed := "LENGTH(r.owner) = 16 AND LENGTH(r.fingerprint) = 32"
-	if d.Embedded { // a text in a column of numbers is more than any of them
-		for _, column := range []string{"attempt", "fence", "revision", "claimed_at", "lease_until", "replay_until", "valid_until", "at_most_once"} {
-			formed += " AND r." + column + " <= 9223372036854775807"
+	// A completed row is readable if it is formed. In a CASE, the condition leaves planners
+	// a guess of how many rows have it with which they use all processes and no sort.
+	conditions := []string{"LENGTH(r.owner) = 16", "LENGTH(r.fingerprint) = 32"}
+	if !d.Numbered { // a text in a column of numbers is 0, or more than any of them
+		for _, column := range []string{"attempt", "fence", "revision", "claimed_at", "lease_until", "replay_until", "valid_until"} {
+			conditions = append(conditions, "r."+column+" BETWEEN 1 AND 9223372036854775807")
 		}
 	}
+	formed := strings.Join(conditions, " AND ")
 	insert := cmp.Or(d.Insert, "INSERT INTO") + " {records} (fence, claimed_at, lease_until, valid_until, due_at, " +
 		"id, owner, fingerprint, at_most_once, label, description, retention, horizon, version, attempt, state, revision, replay_until, reason) " +
 		"VALUES ({fence}, {clock} + ?, {clock} + ?, {clock} + ?, {clock} + ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 1, 1, 1, 0, '')" + d.Unique

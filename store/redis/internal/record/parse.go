@@ -113,8 +113,8 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 }
 
 // ParseCount reads the answer of count.lua: where the next step begins, how many records
-// are completed or expired, and the keys of the others. It reports false for an answer that
-// the script never gives.
+// are completed or expired, and the keys of the others. It reports false for an answer
+// that the script never gives.
 func ParseCount(answer []any) (next string, counts map[store.LabelState]int, others []string, ok bool) {
 	if len(answer) != 3 {
 		return "", nil, nil, false
