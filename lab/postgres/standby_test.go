@@ -56,7 +56,7 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 		return pgValue[int](t, pool, "SELECT count(*) FROM pg_tables WHERE schemaname = $1", f.Config.Schema) == 2 &&
 			pgValue[int](t, pool, "SELECT count(*) FROM "+f.records()+" WHERE state = 2") == 1
 	})
-	for _, callers := range []int{1, manyCallers} {
+	for _, callers := range []int{1, 16} { // those beyond the eighth are sent together
 		pgTogether(callers, func(int) {
 			if got, err := st.Claim(t.Context(), labtest.Rival(replayed)); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%d claims on a standby: %+v, %v", callers, got, err)
