@@ -25,16 +25,6 @@ func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *labtest.TxStore
 	return labtest.NewTxStore(store)
 }
 
-// leasedSQL returns the leased store of the fixture over a *sql.DB, whose sessions write
-// values as text in other ways than the defaults.
-func (f *pgFixture) leasedSQL(tb testing.TB, server *servers.PostgresServer) *reprisepg.Store {
-	tb.Helper()
-	store, err := reprisepg.New(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4),
-		labtest.SessionParam("bytea_output", "escape"), labtest.SessionParam("DateStyle", "German"), labtest.SessionParam("client_encoding", "LATIN1")), f.Config)
-	labtest.Must(tb, err)
-	return store
-}
-
 // pgSQLSetup is a transactional store over a *sql.DB, with a table for effects.
 func pgSQLSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *labtest.TxStore, *sql.DB) {
 	t.Helper()

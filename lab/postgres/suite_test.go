@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,19 +12,27 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/reprise-go/reprise/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // TestPostgresConformance: every other handle of a fixture is over database/sql, where
-// the others are over a pool of pgx: a case of two handles has one of each.
+// the others are over a pool of pgx: a case of two handles has one of each. All cases
+// share the pools, because a connection costs the server more than a case.
 func TestPostgresConformance(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
+	pool := labtest.NewPool(t, server.URL(), labtest.MaxConns(16))
+	db := labtest.NewDB(t, server.URL(), labtest.MaxConns(16), // with sessions that write values as text in other ways than by default
+		labtest.SessionParam("bytea_output", "escape"), labtest.SessionParam("DateStyle", "German"), labtest.SessionParam("client_encoding", "LATIN1"))
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-		f := pgSetup(tb, server, labtest.MaxConns(4))
+		f := pgOn(pool, reprisepg.Config{Schema: "t_" + strings.ToLower(rand.Text())})
+		labtest.Must(tb, reprisepg.Migrate(tb.Context(), pool, f.Config))
 		fixture, handle := pgSuite(tb, f), labtest.Draw(tb) // by the name of the case: which is the first
 		fixture.Open = func(tb testing.TB) store.Store {
 			if handle++; handle%2 == 0 {
-				return f.leasedSQL(tb, server)
+				st, err := reprisepg.New(db, f.Config)
+				labtest.Must(tb, err)
+				return st
 			}
 			return f.Leased(tb)
 		}
