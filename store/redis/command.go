@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
@@ -55,8 +54,9 @@ type command struct {
 	null      bool                  // the first command of a native claim was answered by nil
 	moved     bool                  // a cluster named another node for the next attempt
 	uncertain bool                  // an earlier attempt may have been executed
-	many      bool                  // one of several of its caller, which are sent together
 	taken     atomic.Bool           // the attempt is in a batch
+
+	alone [1]*command // the command itself, for a batch of one
 }
 
 // maxArgs is the number of arguments of the largest command: a completion with two keys.
@@ -93,7 +93,6 @@ func (c *command) make(ctx context.Context, limit int) {
 		c.SetFirstKeyPos(3)
 		return
 	}
-	c.claim.sent = time.Now()
 	n := c.n
 	if limit > 0 {
 		n-- // without GET

@@ -136,7 +136,7 @@ func (l *lister) ids(keys []string, after []byte) []store.ID {
 	return ids
 }
 
-// inspect looks at records, and returns those that the query selects,
+// inspect looks at records in one pipeline, and returns those that the query selects,
 // without their payloads. It leaves out those that are gone.
 func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, error) {
 	if len(ids) == 0 {
@@ -150,10 +150,10 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 
 	var selected []store.Record
 	for i := range commands {
-		if err := commands[i].err; err != nil {
+		answer, err := commands[i].reply(), commands[i].err
+		if err != nil {
 			return nil, err
 		}
-		answer := commands[i].reply()
 		if answer[0] == record.TagNone {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/parallel"
 )
 
 // nodes has the servers of a store, by their addresses.
@@ -67,6 +68,25 @@ func (s *Store) knownServer(ctx context.Context, addr string) (*redis.Client, er
 		return server, nil
 	}
 	return nil, fmt.Errorf("the cluster moves the key to %s, which has no slots yet", addr)
+}
+
+// sendByNode makes one attempt on commands, in one pipeline for each node. It does not
+// leave that to the cluster client, which gives up on all commands when one of them times
+// out.
+func (s *Store) sendByNode(ctx context.Context, batch []*command) {
+	groups := make(map[*node][]*command, 1)
+	for _, c := range batch {
+		if n, err := s.nodeOf(ctx, c); err != nil {
+			c.sendErr = special{err, unsent}
+		} else {
+			groups[n] = append(groups[n], c)
+		}
+	}
+	var sending parallel.Group
+	for n, group := range groups {
+		sending.Go(func() { n.send(ctx, group...) })
+	}
+	sending.Wait()
 }
 
 // send sends commands through one connection. Each command carries its error.

@@ -59,9 +59,9 @@ type node struct {
 	server  *redis.Client // the client; nil for that of a cluster
 	timeout time.Duration // of a batch, without the wait for replicas
 
-	// calls has the calls that need no confirmation and are not sent alone; nil for a whole
-	// cluster. confirmed has the writes that replicas or disks have to confirm: its lanes
-	// are busy for as long, and leave half of the pool to other calls.
+	// calls has the calls that need no confirmation; nil: each is sent alone. confirmed has
+	// the writes that replicas or disks have to confirm: its lanes are busy for as long, and
+	// leave half of the pool to other calls.
 	calls, confirmed *batching.Queue[*command]
 
 	few    int64        // see begin
@@ -84,8 +84,9 @@ func (s *Store) newNode(server *redis.Client) *node {
 		Inline: func(**command) bool { return s.ctxTimeouts },
 		Large:  math.MaxInt, // decided before a call is queued
 	}
-	n.calls = batching.New(c)
-	if s.noCombining {
+	if !s.noCombining {
+		n.calls = batching.New(c)
+	} else {
 		c.Lanes, c.MaxCalls = half, 1
 	}
 	if s.durability.level != async {
@@ -116,10 +117,13 @@ func (n *node) do(ctx context.Context, c *command) error {
 	switch {
 	case c.confirm:
 		queue = n.confirmed
+	case queue == nil:
+		n.send(ctx, c)
+		return nil
 	default:
 		few := n.begin()
 		defer n.active.Add(-1)
-		if (few || n.store.noCombining) && !c.many || !c.isBounded() || queue == nil {
+		if few || !c.isBounded() {
 			n.send(ctx, c)
 			return nil
 		}
@@ -196,13 +200,13 @@ func (n *node) noteFound(batch []*command) {
 }
 
 // isBounded reports whether c and its reply are small enough for a batch. The scripts of
-// claims and of an inspection answer with payloads, those of a listing without them.
+// claims and of inspections answer with payloads.
 func (c *command) isBounded() bool {
 	switch c.script {
 	case record.ClaimScript:
 		return c.claim != nil
 	case record.InspectScript:
-		return c.many
+		return false
 	default:
 		return len(c.payload) <= maxPayload
 	}

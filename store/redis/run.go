@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/parallel"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -22,36 +21,50 @@ const (
 // errUnexpected is the failure of a command whose answer is not one of its script.
 var errUnexpected = errors.New("unexpected answer")
 
-// run sends c until it has an answer or has failed. It returns the answer, which is never
-// empty.
-func (s *Store) run(ctx context.Context, c *command) ([]byte, error) {
+// run sends commands until each of them has an answer or has failed, and leaves the
+// answers and failures in the commands. It overwrites the slice.
+func (s *Store) run(ctx context.Context, open []*command) {
 	if err := ctx.Err(); err != nil {
-		return nil, fail(store.ErrUnavailable, err) // it was not sent
+		for _, c := range open {
+			c.err = fail(store.ErrUnavailable, err) // it was not sent
+		}
+		return
 	}
 	// A claim may not write at all, and a replay must not wait for a replica that is away.
 	// So a claim asks for the confirmation only when it has been granted, by a repetition:
 	// WAIT confirms only the writes of its connection.
-	c.confirm = s.confirms(c) && c.script != record.ClaimScript
+	for _, c := range open {
+		c.confirm = s.confirms(c) && c.script != record.ClaimScript
+	}
 	for attempt := 0; ; {
-		n, err := s.nodeOf(ctx, c)
-		if err != nil {
-			c.sendErr = special{err, unsent}
-		} else if err := n.do(ctx, c); err != nil { // a batch may still use c
+		for _, c := range open {
+			if c.claim != nil {
+				c.claim.sent = time.Now()
+			}
+		}
+		if err := s.send(ctx, open); err != nil {
 			class := classify(err).class
-			if c.uncertain {
+			if open[0].uncertain {
 				class = store.ErrUnknown // an earlier attempt may have been executed
 			}
-			return nil, fail(class, err)
+			open[0].err = fail(class, err)
+			return
 		}
-		again, wait := s.evaluate(c)
-		switch {
-		case again && !wait:
+		rest, transient := open[:0], false
+		for _, c := range open {
+			if again, wait := s.evaluate(c); again {
+				rest = append(rest, c)
+				transient = transient || wait
+			}
+		}
+		if open = rest; len(open) == 0 {
+			return
+		}
+		if !transient {
 			continue // the next attempt differs: a script or its source, or another key
-		case again && attempt < repeats && pause(ctx, attempt):
-		case c.err != nil:
-			return nil, c.err
-		default:
-			return c.reply(), nil
+		}
+		if attempt == repeats || !pause(ctx, attempt) {
+			return
 		}
 		attempt++
 		if s.cluster != nil {
@@ -60,24 +73,47 @@ func (s *Store) run(ctx context.Context, c *command) ([]byte, error) {
 	}
 }
 
-// runScript is run for a call of a script on the record of id: see call.
-func (s *Store) runScript(ctx context.Context, c *command, id store.ID, args ...any) ([]byte, error) {
-	s.call(c, id, args...)
-	return s.run(ctx, c)
+// runOne is run for one command. It returns the answer, which is never empty.
+func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
+	c.alone[0] = c
+	if s.run(ctx, c.alone[:]); c.err != nil {
+		return nil, c.err // a batch may still use the answer
+	}
+	return c.reply(), nil
 }
 
-// runAll runs n commands, which prepare makes calls, in batches. Each has its error.
+// runScript is runOne for a call of a script on the record of id: see call.
+func (s *Store) runScript(ctx context.Context, c *command, id store.ID, args ...any) ([]byte, error) {
+	s.call(c, id, args...)
+	return s.runOne(ctx, c)
+}
+
+// runAll is run for n commands, which prepare makes calls.
 func (s *Store) runAll(ctx context.Context, n int, prepare func(c *command, i int)) []command {
 	commands := make([]command, n)
-	var running parallel.Group
+	open := make([]*command, n)
 	for i := range commands {
-		c := &commands[i]
-		prepare(c, i)
-		c.many = n > 1
-		running.Go(func() { _, c.err = s.run(ctx, c) })
+		open[i] = &commands[i]
+		prepare(open[i], i)
 	}
-	running.Wait()
+	s.run(ctx, open)
 	return commands
+}
+
+// send makes one attempt. Each command carries its error. If there is only one, it may be
+// sent in a batch of others. An error means that the batch may still use it.
+func (s *Store) send(ctx context.Context, open []*command) error {
+	if len(open) > 1 {
+		s.sendByNode(ctx, open)
+		return nil
+	}
+	c := open[0]
+	n, err := s.nodeOf(ctx, c)
+	if err != nil {
+		c.sendErr = special{err, unsent}
+		return nil //nolint:nilerr // c has it
+	}
+	return n.do(ctx, c)
 }
 
 // evaluate returns the meaning of the last attempt of c, whether to make another one, and

@@ -89,7 +89,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	c := &n.command
 	c.script, c.key = record.ClaimScript, s.key(r.ID)
 	n.prepare()
-	answer, err := s.run(ctx, c)
+	answer, err := s.runOne(ctx, c)
 	switch {
 	case err != nil:
 		return store.ClaimResult{}, err
@@ -138,7 +138,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	return err
 }
 
-// Renew implements [store.Store] in batches, also where Config.NoCombining is set. An
+// Renew implements [store.Store] in one pipeline, or one for each node of a cluster. An
 // entry that failed while others succeeded answers [store.RenewBusy], so that a node that
 // is down costs no leases on other nodes. When all entries failed, Renew returns the
 // error of the first one.

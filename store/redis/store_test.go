@@ -1,15 +1,14 @@
 package repriseredis
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 func TestUsageCountsConnectionsInUse(t *testing.T) {
@@ -51,61 +50,60 @@ func TestTheClientStaysTheCallers(t *testing.T) {
 	}
 }
 
-// An entry that cannot be renewed must not keep the others from it.
-func TestABatchOfRenewals(t *testing.T) {
+// The first entry only waits for its script to be sent; the second is why no more is
+// sent in time.
+func TestAnEntryThatWasNotSentAgainHasFailed(t *testing.T) {
 	t.Parallel()
-	const busy = "-BUSY Redis is busy\r\n"
-	for _, config := range []Config{{}, {NoCombining: true}} {
-		for _, c := range []struct {
-			answers []string // one for each entry
-			want    string
-			err     error
-		}{
-			{[]string{bulk("W"), bulk("!"), bulk("F"), bulk("X"), busy}, "[busy busy completed lost renewed]", nil},
-			{[]string{busy, busy}, "[]", store.ErrUnavailable},
-		} {
-			f := newFake(t, func(_, call int, _ []string) string { return c.answers[call-1] })
-			batch := make([]store.RenewRequest, len(c.answers))
-			for i := range batch {
-				batch[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.Owner{1}, Lease: time.Second}
-			}
-			got, err := over(t, newClient(t, f), config).Renew(t.Context(), batch)
-			slices.SortFunc(got, func(a, b store.RenewStatus) int { return strings.Compare(a.String(), b.String()) })
-			if !errors.Is(err, c.err) || fmt.Sprint(got) != c.want || c.err != nil && got != nil {
-				t.Errorf("renew = %v, %v; want %s, %v", got, err, c.want, c.err)
-			}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f := newFake(t, func(_, call int, _ []string) string {
+		if call == 1 {
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 		}
+		cancel()
+		return "-LOADING Redis is loading the dataset in memory\r\n"
+	})
+	client := redis.NewClient(&redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true}) // reads on after the cancellation
+	t.Cleanup(func() { _ = client.Close() })
+	batch := []store.RenewRequest{{ID: store.ID{1}, Owner: store.Owner{1}, Lease: time.Second}, {ID: store.ID{2}, Owner: store.Owner{1}, Lease: time.Second}}
+	s := over(t, client, Config{})
+	if got, err := s.Renew(ctx, batch); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("renew = %v, %v; want ErrUnavailable", got, err)
 	}
 }
 
-// An answer stays that of its call when the connection breaks behind it, or the server is
-// demoted. go-redis keeps the connection of such a server unless the first command of a
-// pipeline was refused.
-func TestAnAnswerOutlivesItsConnection(t *testing.T) {
+// One entry that cannot be renewed must not keep the others from it, and an answer stays
+// that of its call when the connection breaks behind it. go-redis keeps the connection of
+// a server that was demoted unless the first command of a pipeline was refused.
+func TestABatchOfRenewals(t *testing.T) {
 	t.Parallel()
-	for _, answers := range [][]string{
-		{bulk("W"), bulk("W"), cut, bulk("W")},
-		{bulk("W"), "-READONLY You can't write against a read only replica.\r\n", bulk("W"), bulk("W")},
+	const busy, demoted = "-BUSY Redis is busy\r\n", "-READONLY You can't write against a read only replica.\r\n"
+	for _, c := range []struct {
+		name    string
+		answers []string // to the first calls; later ones get the last
+		want    string
+		err     error
+		sent    string
+	}{
+		{"each its own", []string{bulk("W"), bulk("!"), bulk("F"), bulk("X"), busy}, "[renewed busy completed lost busy]", nil, ""},
+		{"none", []string{busy, busy}, "[]", store.ErrUnavailable, ""},
+		{"cut", []string{bulk("W"), bulk("W"), cut, bulk("W")}, "[renewed renewed renewed]", nil, "1 evalsha, 1 evalsha, 1 evalsha, 2 evalsha"},
+		{"demoted", []string{bulk("W"), demoted, bulk("W"), bulk("W")}, "[renewed renewed renewed]", nil, "1 evalsha, 1 evalsha, 1 evalsha, 2 evalsha"},
 	} {
-		f := newFake(t, func(_, call int, _ []string) string { return answers[call-1] })
-		s := newStore(t, f, Config{})
-		batch := make([]*command, 3)
+		f := newFake(t, func(_, call int, _ []string) string { return c.answers[min(call, len(c.answers))-1] })
+		batch := make([]store.RenewRequest, len(c.answers))
+		if c.sent != "" {
+			batch = batch[1:]
+		}
 		for i := range batch {
-			c := &command{script: record.RenewScript, fixed: record.AppendOwned(nil, store.Owner{1}, time.Second)}
-			s.call(c, store.ID{byte(i)}, &c.fixed)
-			batch[i] = c
+			batch[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.Owner{1}, Lease: time.Second}
 		}
-		nodeFor(t, s).send(t.Context(), batch...)
-		for _, c := range batch {
-			if again, _ := s.evaluate(c); again {
-				_, c.err = s.run(t.Context(), c)
-			}
-			if got := c.renewed(); got != store.Renewed {
-				t.Errorf("after %q: renewed as %v, %v", answers, got, c.err)
-			}
+		got, err := newStore(t, f, Config{}).Renew(t.Context(), batch)
+		if !errors.Is(err, c.err) || fmt.Sprint(got) != c.want || c.err != nil && got != nil {
+			t.Errorf("%s: renew = %v, %v; want %s, %v", c.name, got, err, c.want, c.err)
 		}
-		if f.seen() != "1 evalsha, 1 evalsha, 1 evalsha, 2 evalsha" {
-			t.Errorf("after %q: sent %q, want only one again, on another connection", answers, f.seen())
+		if c.sent != "" && f.seen() != c.sent {
+			t.Errorf("%s: sent %q, want only one again, on another connection", c.name, f.seen())
 		}
 	}
 }
