@@ -59,7 +59,7 @@ func TestConnectionsCutAnywhereDoNothingTwice(t *testing.T) {
 			proxy := servers.StartProxy(t, server.Addr())
 			l := newLoad(t, transactional, mysqlserver.Pool(t, proxy.URL(raw), 8), mysqlserver.Pool(t, proxy.URL(raw)+"?interpolateParams=false", 8))
 			stop := l.Start()
-			for range labtest.Times(500, 15) {
+			for range labtest.Times(500, 40) {
 				time.Sleep(rand.N(200 * time.Millisecond)) //nolint:forbidigo // connections live for a while
 				proxy.Throttle(400 + rand.IntN(4000))      // it passes on parts of requests and replies
 				time.Sleep(rand.N(100 * time.Millisecond)) //nolint:forbidigo // likewise

@@ -99,7 +99,7 @@ func TestPostgresTransactionalKills(t *testing.T) {
 			f := pgSetup(t, server)
 			name := kind + "_kills_" + f.Config.Schema
 			l, end := f.load(t, server, 3, sql, labtest.SessionParam("application_name", name))
-			killed, enough := 0, labtest.Times(200, 30)
+			killed, enough := 0, labtest.Times(200, 60)
 			for until := time.Now().Add(labtest.Soak(t)); (killed < enough || time.Now().Before(until)) && !t.Failed(); {
 				if killed%20 == 0 {
 					l.Await()

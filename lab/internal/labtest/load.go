@@ -60,7 +60,6 @@ func (l *Load) Start() (stop func()) {
 		clients.Go(func() {
 			for ctx.Err() == nil {
 				l.ask(ctx, l.draw())
-				time.Sleep(rand.N(20 * time.Millisecond)) //nolint:forbidigo,gosec // clients take their time
 			}
 		})
 	}
