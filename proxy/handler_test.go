@@ -14,6 +14,32 @@ import (
 
 const plain = "upstream = 'http://UPSTREAM'\nscope = 'header:Authorization'\n"
 
+// Through a handler, too, an answer that breaks off, or does not come, is none.
+func TestLostAnswerIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]http.HandlerFunc{
+		"within the body": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("half"))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+		"by a time-out": func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // after which its server notices that the proxy left
+			<-r.Context().Done()
+		},
+	} {
+		b := setup(t, "response_timeout = '50ms'\n"+plain)
+		b.handle(cut)
+		if first := b.post("/orders", "k1"); first.err == nil && first.status != http.StatusGatewayTimeout {
+			t.Errorf("%s: the first client got %d and the whole body %q", name, first.status, first.body)
+		}
+		if again := b.post("/orders", "k1"); again.status != http.StatusConflict || !bytes.Contains(again.body, []byte("outcome-unknown")) {
+			t.Errorf("%s: the retry got %d %s, want 409 outcome-unknown", name, again.status, again.body)
+		}
+		b.wantRuns(1)
+	}
+}
+
 func TestRetryGetsTheBytesOfTheFirstRun(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"http", "h2c"} {

@@ -73,8 +73,9 @@ func FuzzCursor(f *testing.F) {
 // cluster is three servers that have a record each: 1, 2 and 3 in the order of their
 // addresses.
 type cluster struct {
-	store *Store
-	shape atomic.Int32 // selects the cluster's answer about its slots
+	store   *Store
+	shape   atomic.Int32 // selects the cluster's answer about its slots
+	process atomic.Int32 // selects the servers' answers about their processes
 }
 
 // newCluster returns a cluster. The server node, from 0, gives the answer of override,
@@ -98,7 +99,7 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 				// The second range has no server any more.
 				return "*2\r\n*3\r\n:0\r\n:16000\r\n*3\r\n" + bulk("127.0.0.1") + ":1\r\n" + bulk(string('a'+c.shape.Load())) + "*2\r\n:16001\r\n:16383\r\n"
 			case "info":
-				return bulk("run_id:" + digit + "\n")
+				return bulk("run_id:" + digit + string('a'+c.process.Load()) + "\n")
 			case "dbsize":
 				return ":1\r\n"
 			case "scan":
@@ -171,6 +172,7 @@ func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {
 	}{
 		{"nothing changed", func(*cluster) {}, "", "2", nil},
 		{"slots moved", func(c *cluster) { c.shape.Add(1) }, "", "1", nil},
+		{"other processes", func(c *cluster) { c.process.Add(1) }, "", "1", nil},
 		{"a server that loads its data", func(c *cluster) { c.shape.Add(1) }, "info", "", store.ErrUnavailable},
 		{"slots that nobody tells", func(*cluster) {}, "cluster", "", store.ErrUnavailable},
 	} {

@@ -202,6 +202,18 @@ func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 	}
 }
 
+// Each write of a tick is confirmed.
+func TestRenewalsOfATickAreConfirmed(t *testing.T) {
+	t.Parallel()
+	for confirm, want := range map[string]error{":0\r\n": store.ErrNotReplicated, ":1\r\n": nil} {
+		s := over(t, newClient(t, confirming(t, bulk("W"), confirm)), Config{Durability: Acked(1)})
+		_, err := s.Renew(t.Context(), []store.RenewRequest{{Owner: store.Owner{1}, Lease: time.Minute}, {ID: store.ID{1}, Owner: store.Owner{1}, Lease: time.Minute}})
+		if !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("confirmed by %q: %v, want %v", confirm, err, want)
+		}
+	}
+}
+
 // A hook of the client that panics confirms nothing, panics in the calls of its batch
 // only, as it does in one that is sent alone, and keeps neither a lane nor a connection.
 func TestAPanicConfirmsNothing(t *testing.T) {

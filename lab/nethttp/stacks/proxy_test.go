@@ -17,7 +17,7 @@ import (
 
 // Layers stand in front of the proxy (outside) or in its upstream (inside), and bare is a
 // request without a key, which the proxy passes on. Steps after which the upstream's
-// response breaks off are not drawn: TestLostAnswerIsUnknownAndNeverRunsAgain has them.
+// response breaks off are not drawn: TestLostAnswerIsUnknown has them.
 func TestProxyDraws(t *testing.T) {
 	t.Parallel()
 	draws.Run(t, labtest.RaceEnabled, func(t *testing.T, cases *draws.Cases) *draws.Framework {

@@ -244,6 +244,22 @@ func TestLanesOpenWithTheCallsThatWait(t *testing.T) {
 	})
 }
 
+// The oldest of all calls that wait is in the next batch, whatever arrives meanwhile.
+func TestTheOldestGoFirst(t *testing.T) {
+	t.Parallel()
+	onRoad(t, Config[string]{MaxCalls: 2}, func(t *testing.T, r *road) {
+		for _, value := range []string{"a", "b", "c", "d"} {
+			r.drive(t.Context(), value)
+		}
+		r.pass(1)
+		r.drive(t.Context(), "e")
+		r.drive(t.Context(), "f")
+		r.pass(2)
+		r.want(t, "a", "b+c", "d+e", "f")
+		r.pass(1)
+	})
+}
+
 // With yields, calls that are made at the same time share a batch although a lane is
 // free: sooner or later, since the scheduler decides how many callers arrive meanwhile.
 func TestYieldsLetABatchGrow(t *testing.T) {
