@@ -45,6 +45,13 @@ func (u uncountable) List(ctx context.Context, q store.Query) (store.Page, error
 	return page, err
 }
 
+// denied is one that may be listed, but whose count is refused, as by a statement_timeout.
+type denied struct{ uncountable }
+
+func (denied) Count(context.Context, func(*store.Record)) (map[store.LabelState]int, error) {
+	return nil, store.ErrUnavailable
+}
+
 // The overview counts the records of all processes by their policy. It says "at least"
 // until a store was read to its end, and then exactly how many are stuck, and since when:
 // a record that is shown twice is one. Pages that are read meanwhile share the count, and
@@ -87,6 +94,10 @@ func TestOverviewListsAStoreThatCannotCount(t *testing.T) {
 	inTime(t, func(b *bench) {
 		b.lapsed("stuck")
 		b.answered("done", protocol.Response{Status: 200})
+		b.serve([]console.Store{{Name: "main", Store: denied{uncountable{b.store, b.store}}}}, look, console.Config{})
+		b.get("/")
+		time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble
+		b.want("a count that is refused", b.get("/"), 200, "<strong>≥ 1</strong> stuck", `<td data-label="Completed">≥ 3</td>`)
 		b.serve([]console.Store{{Name: "main", Store: uncountable{b.store, b.store}}}, look, console.Config{})
 		b.want("at first", b.get("/"), 200, "<strong>≥ 1</strong> stuck", `class="counting"`)
 		time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble

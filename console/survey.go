@@ -136,10 +136,13 @@ func (v *survey) count(st store.Store, needsHuman func(*store.Record) bool, bega
 	}
 }
 
-// countAll is Count of a [store.Counter]. Another store is listed for a while.
+// countAll is Count of a [store.Counter]. Another store is listed for a while, and so is
+// one that can answer for a page and not for all records, as with a statement_timeout.
 func countAll(ctx context.Context, st store.Store, open func(*store.Record)) (finished map[store.LabelState]int, err error) {
 	if counter, can := store.As[store.Counter](st); can {
-		return counter.Count(ctx, open)
+		if finished, err = counter.Count(ctx, open); err == nil || ctx.Err() != nil {
+			return finished, err
+		}
 	}
 	inspector, _ := store.As[store.Inspector](st)
 	finished = map[store.LabelState]int{}

@@ -65,8 +65,8 @@ func (sh *shard) count(s *Store, counts map[store.LabelState]int) (others []stor
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	for _, rec := range sh.records {
-		switch {
+	for i := range sh.order {
+		switch rec := sh.order[i].rec; {
 		case now >= rec.end() || rec.policy.Label == store.ProbeLabel:
 		case rec.completed && now >= rec.replayed:
 			counts[store.LabelState{Label: rec.policy.Label, State: store.StateExpired}]++

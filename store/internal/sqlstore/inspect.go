@@ -170,9 +170,29 @@ func (t *Table) listAfter(ctx context.Context, on Conn, after []byte) ([]row, er
 }
 
 // Count reads the whole table twice: for the rows that are not completed, and to count
-// the others.
-func (t *Table) Count(ctx context.Context, open func(*store.Record)) (counts map[store.LabelState]int, err error) {
-	err = t.Read(ctx, "count", func(ctx context.Context, on Conn) error {
+// the others. It reads an embedded database in parts, between which others get the
+// connection, or write where a reader excludes writers.
+func (t *Table) Count(ctx context.Context, open func(*store.Record)) (map[store.LabelState]int, error) {
+	counts := map[store.LabelState]int{}
+	if !t.Dialect.Embedded {
+		return counts, t.count(ctx, open, counts)
+	}
+	for first := range 256 { // by the first byte of the ID
+		end := []byte{byte(first + 1)}
+		if first == 255 {
+			end = bytes.Repeat([]byte{255}, 33) // no ID is as long
+		}
+		if err := t.count(ctx, open, counts, []byte{byte(first)}, end); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// count counts a part of the table.
+func (t *Table) count(ctx context.Context, open func(*store.Record), counts map[store.LabelState]int, part ...any) error {
+	var found map[store.LabelState]int
+	err := t.Read(ctx, "count", func(ctx context.Context, on Conn) error {
 		at, everything := time.Now().UnixMicro(), store.Query{}
 		err := on.Query(ctx, t.statements.unfinished, func(from Row) error {
 			var r row
@@ -181,11 +201,11 @@ func (t *Table) Count(ctx context.Context, open func(*store.Record)) (counts map
 				open(&view)
 			}
 			return err
-		})
+		}, part...)
 		if err != nil {
 			return err
 		}
-		counts = map[store.LabelState]int{}
+		found = map[store.LabelState]int{}
 		now := t.Dialect.now()
 		return on.Query(ctx, t.statements.finished, func(from Row) error {
 			values := make([]any, 4)
@@ -198,13 +218,16 @@ func (t *Table) Count(ctx context.Context, open func(*store.Record)) (counts map
 			c := cells{values: values[1:]}
 			label, all, expired := c.text(), int(c.integer()), int(c.integer())
 			if label != store.ProbeLabel && all > 0 {
-				counts[store.LabelState{Label: label, State: store.StateCompleted}] += all - expired
-				counts[store.LabelState{Label: label, State: store.StateExpired}] += expired
+				found[store.LabelState{Label: label, State: store.StateCompleted}] = all - expired
+				found[store.LabelState{Label: label, State: store.StateExpired}] = expired
 			}
 			return nil
-		}, now, now)
+		}, append([]any{now, now}, part...)...)
 	})
-	return counts, err
+	for key, n := range found {
+		counts[key] += n
+	}
+	return err
 }
 
 // TableColumns is a list of names that no table but those of stores has all of, in SQL,

@@ -94,7 +94,10 @@ func (d *Dialect) statements(table string) statements {
 			conditions = append(conditions, "r."+column+" BETWEEN 1 AND 9223372036854775807")
 		}
 	}
-	formed := strings.Join(conditions, " AND ")
+	formed, part := strings.Join(conditions, " AND "), ""
+	if d.Embedded {
+		part = " AND r.id >= ? AND r.id < ?"
+	}
 	insert := cmp.Or(d.Insert, "INSERT INTO") + " {records} (fence, claimed_at, lease_until, valid_until, due_at, " +
 		"id, owner, fingerprint, at_most_once, label, description, retention, horizon, version, attempt, state, revision, replay_until, reason) " +
 		"VALUES ({fence}, {clock} + ?, {clock} + ?, {clock} + ?, {clock} + ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 1, 1, 1, 0, '')" + d.Unique
@@ -115,10 +118,10 @@ func (d *Dialect) statements(table string) statements {
 		list:    load("SELECT {guarded}, {columns}, NULL, {details} FROM {records} AS r WHERE r.id > ? ORDER BY r.id LIMIT ?"),
 
 		unfinished: load("SELECT {guarded}, {columns}, NULL, {details} FROM {records} AS r " +
-			"WHERE r.version <> 1 OR r.state <> 2 OR CASE WHEN " + formed + " THEN 0 ELSE 1 END = 1"),
+			"WHERE (r.version <> 1 OR r.state <> 2 OR CASE WHEN " + formed + " THEN 0 ELSE 1 END = 1)" + part),
 		finished: load("SELECT {guarded}, r.label, COUNT(CASE WHEN " + formed + " THEN 1 END), " +
 			"COUNT(CASE WHEN " + formed + " AND (r.payload IS NULL OR r.replay_until <= (SELECT {clock}) + ?) THEN 1 END) " +
-			"FROM {records} AS r WHERE r.version = 1 AND r.state = 2 AND r.valid_until > (SELECT {clock}) + ? GROUP BY r.label"),
+			"FROM {records} AS r WHERE r.version = 1 AND r.state = 2 AND r.valid_until > (SELECT {clock}) + ?" + part + " GROUP BY r.label"),
 
 		now: load("SELECT {guarded}"),
 
