@@ -45,7 +45,7 @@ func (u uncountable) List(ctx context.Context, q store.Query) (store.Page, error
 	return page, err
 }
 
-// denied is one that may be listed, but whose count is refused, as by a statement_timeout.
+// denied is one that may be listed, and whose count is refused, as by a time-out.
 type denied struct{ uncountable }
 
 func (denied) Count(context.Context, func(*store.Record)) (map[store.LabelState]int, error) {

@@ -51,7 +51,7 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 				stdhttp.PutBack(r, admission.Body)
 				next.ServeHTTP(w, r)
 			case admission.Exchange != nil:
-				run(w, r, admission.Exchange, next) //nolint:contextcheck // the exchange has its own
+				run(w, r, admission.Exchange, next)
 			default:
 				admission.Response.Write(w.Header(), w)
 			}

@@ -104,10 +104,10 @@ type Checker interface {
 // A Counter counts all records, in about a second where there are a million. It counts
 // those that were completed where they are, and reads only the others.
 type Counter interface {
-	// Count returns how many of the visible records are completed or expired, and calls open
-	// with each other one, as a listing shows it, perhaps more than once. It leaves out those
-	// of [ProbeLabel]. A record that changes meanwhile may be missing, counted twice or out
-	// of date. After an error the rest was not read.
+	// Count returns how many of the visible records are completed or expired, and calls
+	// open with each other one, as a listing shows it, perhaps more than once. It leaves out
+	// those of [ProbeLabel]. A record that changes meanwhile may be missing, counted twice
+	// or out of date. After an error the rest was not read.
 	Count(ctx context.Context, open func(*Record)) (map[LabelState]int, error)
 }
 
