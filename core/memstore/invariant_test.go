@@ -56,18 +56,12 @@ func checkBookkeeping(t *testing.T, s *Store, seed uint64) {
 	scopes := make(map[*scopeUsage][2]int64)
 	for i := range s.shards {
 		sh := &s.shards[i]
-		indexed := 0
-		for _, rec := range sh.records { // of these IDs, all of a shard share their part
-			for ; rec != nil; rec = rec.next {
-				indexed++
-			}
-		}
-		if indexed != len(sh.order) {
-			t.Fatalf("seed %d: %d records, %d in the order of expiry", seed, indexed, len(sh.order))
+		if len(sh.records) != len(sh.order) {
+			t.Fatalf("seed %d: %d records, %d in the order of expiry", seed, len(sh.records), len(sh.order))
 		}
 		for place, entry := range sh.order {
 			rec := entry.rec
-			if found := sh.get(rec.id); rec.index != place || found != rec {
+			if found := sh.records[rec.id]; rec.index != place || found != rec {
 				t.Fatalf("seed %d: the record at place %d thinks it is at %d", seed, place, rec.index)
 			}
 			if parent := sh.order[max(0, place-1)/2]; entry.at < parent.at || rec.end() < entry.at {

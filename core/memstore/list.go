@@ -96,7 +96,7 @@ func (s *Store) appendShard(page *store.Page, q *store.Query, at position) (last
 	now := s.now()
 	for i := range ids {
 		page.Scanned++
-		rec := sh.get(ids[i])
+		rec := sh.records[ids[i]]
 		if rec == nil || now >= rec.end() {
 			continue
 		}
@@ -116,10 +116,10 @@ func (s *Store) appendShard(page *store.Page, q *store.Query, at position) (last
 func (sh *shard) idsAfter(after []byte) []store.ID {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	ids := make([]store.ID, 0, len(sh.order))
-	for i := range sh.order {
-		if rec := sh.order[i].rec; bytes.Compare(rec.id[:], after) > 0 {
-			ids = append(ids, rec.id)
+	ids := make([]store.ID, 0, len(sh.records))
+	for id := range sh.records {
+		if bytes.Compare(id[:], after) > 0 {
+			ids = append(ids, id)
 		}
 	}
 	return ids

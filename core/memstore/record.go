@@ -16,7 +16,6 @@ type record struct {
 	owner       store.Owner // zero once an operator resolved it
 	fingerprint store.Fingerprint
 	completed   bool
-	expired     bool // the payload was deleted when its retention ended
 	attempt     int
 	fence       uint64
 	policy      store.Policy
@@ -27,9 +26,9 @@ type record struct {
 	valid       instant     // until when the record is valid
 	reason      string      // why its outcome is unknown; empty unless its owner said so
 	payload     []byte      // shared with every replay, so it is never written to
+	expired     bool        // the payload was deleted when its retention ended
 	scope       *scopeUsage // that it counts for; nil: of an unknown scope
 	index       int         // in its shard's order of expiry
-	next        *record     // in its shard's index
 }
 
 // live reports whether an attempt holds the record. A deadline that equals now has

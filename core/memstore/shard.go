@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"container/heap"
-	"encoding/binary"
 	"sync"
 	"time"
 
@@ -21,9 +20,9 @@ type shard struct {
 	usage *usage
 
 	mu      sync.Mutex
-	records map[uint64]*record // by a part of the ID; those that share it are linked by record.next
-	order   expiry             // of all records
-	fence   uint64             // the last one that was given out
+	records map[store.ID]*record
+	order   expiry // of all records
+	fence   uint64 // the last one that was given out
 	watches map[store.ID][]chan struct{}
 }
 
@@ -32,7 +31,7 @@ type shard struct {
 // does not refuse the new process.
 func (sh *shard) init(u *usage, now time.Time) {
 	sh.usage = u
-	sh.records = make(map[uint64]*record)
+	sh.records = make(map[store.ID]*record)
 	sh.watches = make(map[store.ID][]chan struct{})
 	sh.fence = uint64(now.UnixMicro())
 }
@@ -40,7 +39,7 @@ func (sh *shard) init(u *usage, now time.Time) {
 // find returns the record of id, or nil when none is seen. A dead record is deleted on
 // the way, and so is a payload whose retention has ended.
 func (sh *shard) find(id store.ID, now instant) *record {
-	rec := sh.get(id)
+	rec := sh.records[id]
 	switch {
 	case rec == nil:
 	case now >= rec.end():
@@ -52,40 +51,15 @@ func (sh *shard) find(id store.ID, now instant) *record {
 	return rec
 }
 
-// part is the part of an ID by which a shard finds its record. The whole of it would more
-// than double the index, which is a good part of the memory that a new key touches.
-func part(id store.ID) uint64 { return binary.LittleEndian.Uint64(id[8:]) }
-
-// get returns the record of id, dead or alive, or nil.
-func (sh *shard) get(id store.ID) *record {
-	rec := sh.records[part(id)]
-	for rec != nil && rec.id != id {
-		rec = rec.next
-	}
-	return rec
-}
-
 // add keeps a new record, which is counted already.
 func (sh *shard) add(rec *record) {
-	key := part(rec.id)
-	rec.next, sh.records[key] = sh.records[key], rec
+	sh.records[rec.id] = rec
 	heap.Push(&sh.order, rec)
 }
 
 // remove deletes a record.
 func (sh *shard) remove(rec *record) {
-	key := part(rec.id)
-	switch first := sh.records[key]; {
-	case first != rec:
-		for first.next != rec {
-			first = first.next
-		}
-		first.next = rec.next
-	case rec.next != nil:
-		sh.records[key] = rec.next
-	default:
-		delete(sh.records, key)
-	}
+	delete(sh.records, rec.id)
 	heap.Remove(&sh.order, rec.index)
 	sh.usage.remove(rec.scope, rec.size())
 }
