@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 )
@@ -69,36 +68,4 @@ func (c *RedisCluster) redirect(ctx context.Context, node *RedisServer, key stri
 		}
 	}
 	return nil, err
-}
-
-// Replica returns the node that replicates primary and is in sync. It waits while there
-// is none.
-func (c *RedisCluster) Replica(tb testing.TB, primary *RedisServer) *RedisServer {
-	tb.Helper()
-	var replica *RedisServer
-	must(tb, poll(func() (err error) {
-		replica, err = c.replica(tb.Context(), primary)
-		return err
-	}))
-	return replica
-}
-
-func (c *RedisCluster) replica(ctx context.Context, primary *RedisServer) (*RedisServer, error) {
-	_, port, _ := net.SplitHostPort(primary.addr)
-	for _, node := range c.Nodes {
-		if !node.process.responsive() {
-			continue
-		}
-		info, err := node.info(ctx, "replication")
-		if err != nil {
-			return nil, err
-		}
-		if info["role"] == "slave" && info["master_port"] == port {
-			if err := node.follows(ctx); err != nil {
-				return nil, err
-			}
-			return node, nil
-		}
-	}
-	return nil, fmt.Errorf("no replica of %s", primary.addr)
 }

@@ -100,8 +100,6 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 				return "*2\r\n*3\r\n:0\r\n:16000\r\n*3\r\n" + bulk("127.0.0.1") + ":1\r\n" + bulk(string('a'+c.shape.Load())) + "*2\r\n:16001\r\n:16383\r\n"
 			case "info":
 				return bulk("run_id:" + digit + string('a'+c.process.Load()) + "\n")
-			case "dbsize":
-				return ":1\r\n"
 			case "scan":
 				return "*2\r\n" + bulk("0") + "*1\r\n" + listedKey(byte(node+1))
 			default:
@@ -151,12 +149,9 @@ func TestAListingFollowsTheShapeOfItsCluster(t *testing.T) {
 			}
 			return ""
 		})
-		pages, last, err := walk(t, cluster.store, c.limit)
+		pages, err := walk(t, cluster.store, c.limit)
 		if got := strings.Join(pages, " "); err != nil || strings.TrimSpace(got) != c.want {
 			t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
-		}
-		if c.want == "123" && last.Total != 3 {
-			t.Errorf("%s: %d records in all, want 3", c.name, last.Total)
 		}
 	}
 }

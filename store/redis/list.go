@@ -31,9 +31,6 @@ const (
 // replaced or restarted, or slots of a cluster moved, a listing starts again with the
 // first server, and shows records again. It may miss keys of a slot that is being moved
 // to another node at that time.
-//
-// [store.Page].Total is an estimate from the number of keys of the servers; it is 0 when
-// many of them are not the store's.
 func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return store.Page{}, err
@@ -69,11 +66,9 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if at.Servers != state {
 		at = position{bookmark: bookmark{Servers: at.Servers}}
 	}
-	over := int(at.Node) == len(servers)
-	if !over {
+	if int(at.Node) < len(servers) {
 		l.page.Next = s.cursor(at)
 	}
-	l.page.Total = l.total(ctx, servers, q.After == "" && over)
 	return l.page, nil
 }
 
@@ -83,10 +78,6 @@ type lister struct {
 	query *store.Query
 	page  store.Page
 	shown map[store.ID]bool // in this page: a scan may show a key twice
-	steps int
-	keys  int // how many the steps have found, including those of payloads
-
-	records int // how many of these keys hold records
 }
 
 // step scans the next keys of a server, adds the records that the query selects, and
@@ -96,8 +87,6 @@ func (l *lister) step(ctx context.Context, node *redis.Client, at *position) err
 	if err != nil {
 		return readError(err)
 	}
-	l.steps++
-	l.keys += len(keys)
 	if next != at.Next {
 		at.after = nil
 	}
@@ -127,7 +116,6 @@ func (l *lister) ids(keys []string, after []byte) []store.ID {
 		if !ok {
 			continue
 		}
-		l.records++
 		if bytes.Compare(id[:], after) > 0 && !l.shown[id] {
 			l.shown[id] = true
 			ids = append(ids, id)
@@ -166,27 +154,6 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 		}
 	}
 	return selected, nil
-}
-
-// total estimates how many records there are. If all is true, the page has looked at
-// every record. Otherwise it applies the share of records among the keys of this page to
-// the keys of all servers, unless many keys are not the store's: then it is 0.
-func (l *lister) total(ctx context.Context, servers []*redis.Client, all bool) int64 {
-	if all {
-		return int64(l.page.Scanned)
-	}
-	if l.keys < l.steps*keysPerStep*9/10 {
-		return 0
-	}
-	var sum int64
-	for _, node := range servers {
-		n, err := node.DBSize(ctx).Result()
-		if err != nil {
-			return 0 // the user may lack the permission for DBSIZE
-		}
-		sum += n
-	}
-	return sum * int64(l.records) / int64(l.keys)
 }
 
 // Elsewhere implements [store.Surveyor] by scanning the primaries for keys of records. It

@@ -77,7 +77,7 @@ func redisRemedy(store *connect.Store, f *store.Finding) []string {
 // docs/operate/redis.md lists it.
 func aclLine(store *connect.Store) string {
 	line := "ACL SETUSER " + store.User + " ~" + store.Prefix + "* &" + store.Prefix + "*" +
-		" +set +pexpiretime +getrange +evalsha +eval +get +del +time +spublish +ssubscribe +sunsubscribe +ping +info +config|get +scan +dbsize"
+		" +set +pexpiretime +getrange +evalsha +eval +get +del +time +spublish +ssubscribe +sunsubscribe +ping +info +config|get +scan"
 	switch {
 	case strings.HasPrefix(store.Settings.Durability, "acked"):
 		line += " +wait"
