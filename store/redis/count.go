@@ -1,6 +1,7 @@
 package repriseredis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -13,8 +14,6 @@ import (
 // it executes no other command.
 const keysPerCount = 500
 
-var errMoved = errors.New("a server was replaced, or slots of the cluster moved, during the count; count again")
-
 // Count implements [store.Counter] by a script that scans the primaries one after the
 // other, step by step, and by an inspection of each record that it does not find
 // completed. The error is ErrUnavailable if a server is replaced meanwhile, or slots of a
@@ -26,16 +25,15 @@ func (s *Store) Count(ctx context.Context, open func(*store.Record)) (map[store.
 	}
 	c := counter{lister{store: s, query: &store.Query{}, shown: map[store.ID]bool{}}, open, map[store.LabelState]int{}}
 	for _, server := range servers {
-		next := "0"
-		for begun := false; !begun || next != "0"; begun = true {
-			if next, err = c.step(ctx, server, next); err != nil {
+		for next := ""; next != "0"; {
+			if next, err = c.step(ctx, server, cmp.Or(next, "0")); err != nil {
 				return nil, err
 			}
 		}
 	}
 	_, after, err := s.servers(ctx)
 	if err == nil && after != state {
-		err = fail(store.ErrUnavailable, errMoved)
+		err = fail(store.ErrUnavailable, errors.New("a server was replaced, or slots of the cluster moved, during the count; count again"))
 	}
 	return c.counts, err
 }
