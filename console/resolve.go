@@ -87,8 +87,8 @@ func (s *site) decide(r *http.Request, at place, decision operate.Resolution) er
 	audit := s.config.Log.Handler().WithAttrs([]slog.Attr{slog.String("store", at.store)})
 	err := operate.Resolve(ctx, at.inspector, decision, audit)
 	i := slices.IndexFunc(s.stores, func(st Store) bool { return st.Name == at.store })
-	s.surveys[i].resolved() // also after an error, which may hide that it was done
-
+	// Also after an error, which may hide that it was done.
+	s.surveys[i].resolved()
 	if err == nil && !s.events.resolved(at.id, decision.Fence, decision.State) { // no engine reported it to the trail
 		s.events.Observe(ctx, reprise.Event{
 			Kind: reprise.EventResolved, ID: at.id, Fence: decision.Fence, State: decision.State,

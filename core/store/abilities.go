@@ -101,8 +101,8 @@ type Checker interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
-// A Counter counts all records, in about a second where there are a million. It counts
-// those that were completed where they are, and reads only the others.
+// A Counter counts all records, in seconds where there are a million. It counts those
+// that were completed where they are, and reads only the others.
 type Counter interface {
 	// Count returns how many of the visible records are completed or expired, and calls
 	// open with each other one, as a listing shows it, perhaps more than once. It leaves out
