@@ -28,7 +28,7 @@ type CompleteResult struct {
 	//	EndContested   another attempt runs, or may have run: refuse, a retry gets its result
 	//	EndUnknown     the run exceeded MaxRun, and retries are refused: send the result, marked
 	//	EndNotApplied  its transaction was rolled back: refuse, a retry runs again
-	//	EndUndecided   whether its transaction was committed is unknown: refuse, a retry finds out
+	//	EndUndecided   its transaction may have been committed: refuse, a retry finds out
 	End AttemptEnd
 
 	Payload []byte // of EndSuperseded: the result that was kept instead; it must not be modified

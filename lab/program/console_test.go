@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // TestConsole: the command serves the pages to anyone who has the address, and ends with
@@ -19,8 +21,8 @@ func TestConsole(t *testing.T) {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program(t), "console")
 	cmd.Env, cmd.Stderr = append(os.Environ(), f.env...), t.Output()
 	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	labtest.Must(t, err)
+	labtest.Must(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }()
 	var address string
 	for lines := bufio.NewScanner(stdout); address == "" && lines.Scan(); {
@@ -42,7 +44,7 @@ func TestConsole(t *testing.T) {
 	if status, body := get(t, address, "rebound.example"); status < 400 || strings.Contains(body, ids["LAPSED2"].Short()) {
 		t.Errorf("for another host: %d", status)
 	}
-	must(t, cmd.Process.Signal(os.Interrupt))
+	labtest.Must(t, cmd.Process.Signal(os.Interrupt))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}

@@ -162,7 +162,7 @@ func judged(st store.Store, c protocol.Config, outside, inside layer) (http.Hand
 func judgedServer(t *testing.T, st store.Store, c protocol.Config, d defect) string {
 	t.Helper()
 	handler, guard, err := judged(st, c, d.outside, d.inside)
-	must(t, err)
+	labtest.Must(t, err)
 	server := httptest.NewUnstartedServer(handler)
 	if d.wire != nil {
 		server.Listener = changedListener{server.Listener, d.wire}
@@ -170,7 +170,7 @@ func judgedServer(t *testing.T, st store.Store, c protocol.Config, d defect) str
 	server.Start()
 	t.Cleanup(func() {
 		server.Close()
-		must(t, guard.Close(context.WithoutCancel(t.Context())))
+		labtest.Must(t, guard.Close(context.WithoutCancel(t.Context())))
 	})
 	return server.URL
 }
@@ -333,7 +333,7 @@ func restartable(t *testing.T, records, lease string) (url, restart string) {
 	t.Cleanup(func() {
 		_ = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", "kill -9 $(cat "+pid+")").Run()
 	})
-	must(t, exec.CommandContext(t.Context(), "sh", "-c", restart).Run()) //nolint:gosec // a script of this test
+	labtest.Must(t, exec.CommandContext(t.Context(), "sh", "-c", restart).Run()) //nolint:gosec // a script of this test
 	await(t, "the service", func() bool { return listens(addr) })
 	return "http://" + addr + "/t/op", restart
 }
@@ -404,7 +404,7 @@ func TestEveryCaseOfTheJudgeFailsForADefect(t *testing.T) {
 	}
 	for profile, document := range map[string]string{"reprise": "", "draft-07": "draft ", "stripe": "Stripe, ", "acp": "ACP "} {
 		var list []judgedCase
-		must(t, json.Unmarshal([]byte(runProgram(t, nil, 0, "judge", "--list", "--json", "--profile", profile)), &list))
+		labtest.Must(t, json.Unmarshal([]byte(runProgram(t, nil, 0, "judge", "--list", "--json", "--profile", profile)), &list))
 		for _, c := range list {
 			all = append(all, c.ID)
 			if c.Level == "must" && !strings.Contains(c.Source, document) {

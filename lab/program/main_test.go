@@ -106,11 +106,3 @@ func listens(addr string) bool {
 	}
 	return err == nil
 }
-
-// must fails the test on an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}

@@ -65,7 +65,7 @@ func TestDoctorFindsCertificates(t *testing.T) {
 	certify(t, long, "root", file("root"), file("root-key"))
 	certify(t, -time.Minute, "old", file("old"), file("old-key")) // which the server sends, although no client needs it
 	old, err := os.ReadFile(file("old"))
-	must(t, err)
+	labtest.Must(t, err)
 	for _, c := range []struct {
 		authority, server time.Duration
 		exit              int
@@ -80,11 +80,11 @@ func TestDoctorFindsCertificates(t *testing.T) {
 		certify(t, c.authority, "authority", file("authority"), file("authority-key"), file("root"), file("root-key"))
 		certify(t, c.server, "cache", file("cache"), file("cache-key"), file("authority"), file("authority-key"))
 		sent, err := os.ReadFile(file("cache"))
-		must(t, err)
-		must(t, os.WriteFile(file("cache"), append(sent, old...), 0o600))
+		labtest.Must(t, err)
+		labtest.Must(t, os.WriteFile(file("cache"), append(sent, old...), 0o600))
 		addr := servers.FreeAddr(t)
 		_, port, err := net.SplitHostPort(addr)
-		must(t, err)
+		labtest.Must(t, err)
 		servers.Redis.Start(t, "appendonly=yes", "tls-port="+port, "tls-cert-file="+file("cache"), "tls-key-file="+file("cache-key"), "tls-auth-clients=no")
 		out := runProgram(t, []string{"SSL_CERT_FILE=" + file("root"), "REPRISE_STORE=rediss://" + addr, "REPRISE_PREFIX=t:"}, c.exit, "doctor")
 		if !strings.Contains(out, c.want) || (c.exit != 0) != strings.Contains(out, "    openssl s_client -connect "+addr+" -servername 127.0.0.1 </dev/null | grep ") {
@@ -99,7 +99,7 @@ func TestPostgresServer(t *testing.T) {
 	server := servers.StartPostgres(t, "fsync=on")
 	schema := "T_" + strings.ToLower(rand.Text())
 	role, err := url.Parse(server.URL())
-	must(t, err)
+	labtest.Must(t, err)
 	role.User, role.RawQuery = url.User("order service"), ""
 	f := &fixture{
 		env: []string{"REPRISE_STORE=" + server.URL(), "REPRISE_SCHEMA=" + schema, "ROLE_URL=" + role.String()},

@@ -37,7 +37,7 @@ func TestRecordChangesWhileAPersonReads(t *testing.T) {
 	s := startTerminal(t, f.env, "resolve", id.Short(), "--reason", "looked at", "--forget")
 	s.await("Before", "After", "no record: the next request with the key runs the operation", "its handler may still run", "Type "+id.String()[:8]+" to forget the record:")
 	payload, err := operate.Encode(protocol.Response{Status: 201})
-	must(t, err)
+	labtest.Must(t, err)
 	f.finish(t, c, payload)
 	s.typeIn(id.String()[:8] + keyEnter)
 	s.exits(1)
@@ -66,7 +66,7 @@ func TestKeyIsNotShown(t *testing.T) {
 		stty := exec.CommandContext(context.WithoutCancel(t.Context()), "stty", "-a")
 		stty.Stdin = s.file
 		out, err := stty.Output()
-		must(t, err)
+		labtest.Must(t, err)
 		return regexp.MustCompile(`(^|\s)echo\b`).Match(out)
 	}
 	await(t, "no echo", func() bool { return !echoes() })
@@ -166,13 +166,13 @@ func TestInterruptedPurge(t *testing.T) {
 	f.fill(t, all)
 	table := pg.Config.Schema + ".reprise_records"
 	_, err := pg.Pool.Exec(t.Context(), "UPDATE "+table+" SET due_at = 0, valid_until = 0, lease_until = 0")
-	must(t, err)
+	labtest.Must(t, err)
 	s := startTerminal(t, f.env, "purge", "--batch", strconv.Itoa(batch), "--pause", "400ms")
 	s.await("deleted, ", "a second")
 	s.typeIn(keyCtrlC)
 	s.exits(130)
 	var left int
-	must(t, pg.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&left))
+	labtest.Must(t, pg.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&left))
 	if left == 0 || left%batch != 0 {
 		t.Errorf("%d records are left of %d", left, all)
 	}

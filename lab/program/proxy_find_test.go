@@ -25,11 +25,11 @@ func TestFindReadsTheFileOfAProxy(t *testing.T) {
 	cert, key, file := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "proxy.toml")
 	certify(t, time.Hour, "client", cert, key)
 	pair, err := tls.LoadX509KeyPair(cert, key)
-	must(t, err)
+	labtest.Must(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(pair.Leaf)
 	upstream, _ := startUpstream(t, func(http.ResponseWriter, *http.Request) {})
-	must(t, os.WriteFile(file, []byte(`upstream = '`+upstream.URL+`'
+	labtest.Must(t, os.WriteFile(file, []byte(`upstream = '`+upstream.URL+`'
 scope = 'header:X-Tenant'
 [[route]]
 name = 'refunds'
@@ -61,9 +61,9 @@ scope = 'certificate'
 	for _, path := range []string{"/pay", "/refunds", "/tokens", "/numbers", "/open", "/machines"} {
 		for _, body := range []string{"10", "20"} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL+path, strings.NewReader(body))
-			must(t, err)
+			labtest.Must(t, err)
 			req.Header = http.Header{"Idempotency-Key": {`"order-17"`}, "X-Tenant": {"acme"}, "Authorization": {"Bearer " + token}}
-			must(t, send(client, req).err)
+			labtest.Must(t, send(client, req).err)
 		}
 		line := regexp.MustCompile(`"path":"` + path + `".*"status":422.*"id":"([0-9a-f]{12})","code":"key-reused"`)
 		await(t, "the line of "+path, func() bool {

@@ -46,12 +46,12 @@ func forward(tb testing.TB, env []string, args ...string) *forwarder {
 	f := &forwarder{cmd: exec.CommandContext(context.WithoutCancel(tb.Context()), program(tb), append([]string{"--json", "proxy"}, args...)...)}
 	var err error
 	f.stderr, err = os.Create(filepath.Join(tb.TempDir(), "stderr"))
-	must(tb, err)
+	labtest.Must(tb, err)
 	tb.Cleanup(func() { _ = f.stderr.Close() })
 	f.cmd.Env, f.cmd.Stderr = append(os.Environ(), env...), f.stderr
 	stdout, err := f.cmd.StdoutPipe()
-	must(tb, err)
-	must(tb, f.cmd.Start())
+	labtest.Must(tb, err)
+	labtest.Must(tb, f.cmd.Start())
 	tb.Cleanup(func() { f.ends(syscall.SIGKILL) })
 	if err := json.NewDecoder(bufio.NewReader(stdout)).Decode(f); err != nil {
 		tb.Fatalf("the proxy did not start: %v\n%s", err, f.logged())
@@ -69,7 +69,7 @@ func (f *forwarder) logged() string {
 func (f *forwarder) reloads(tb testing.TB, says string) {
 	tb.Helper()
 	before := strings.Count(f.logged(), says)
-	must(tb, f.cmd.Process.Signal(syscall.SIGHUP))
+	labtest.Must(tb, f.cmd.Process.Signal(syscall.SIGHUP))
 	await(tb, says, func() bool { return strings.Count(f.logged(), says) > before })
 }
 
@@ -115,10 +115,10 @@ func post(ctx context.Context, client *http.Client, url, key, body string) *resu
 func get(tb testing.TB, address, host string) (int, string) {
 	tb.Helper()
 	req, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, address, http.NoBody)
-	must(tb, err)
+	labtest.Must(tb, err)
 	req.Host = host
 	r := send(nil, req)
-	must(tb, r.err)
+	labtest.Must(tb, r.err)
 	return r.status, string(r.body)
 }
 
@@ -182,7 +182,7 @@ func TestProxyDrains(t *testing.T) {
 				got <- send(nil, req)
 			}()
 			<-entered
-			must(t, f.cmd.Process.Signal(syscall.SIGTERM))
+			labtest.Must(t, f.cmd.Process.Signal(syscall.SIGTERM))
 			if name == "in time" {
 				await(t, "no more connections", func() bool { return !listens(strings.TrimPrefix(f.URL, "http://")) })
 				if status, _ := get(t, f.Admin+"/readyz", ""); status != http.StatusServiceUnavailable {
@@ -238,11 +238,11 @@ func TestProxyTellsOperatorsItsState(t *testing.T) {
 	if status, _ := get(t, f.Admin+"/healthz", ""); status != http.StatusOK {
 		t.Errorf("/healthz without the store: %d", status)
 	}
-	must(t, os.Rename(access, access+".1"))
-	must(t, f.cmd.Process.Signal(syscall.SIGHUP))
+	labtest.Must(t, os.Rename(access, access+".1"))
+	labtest.Must(t, f.cmd.Process.Signal(syscall.SIGHUP))
 	await(t, "a new access log", func() bool { _, err := os.Stat(access); return err == nil })
 	lines, err := os.ReadFile(access + ".1")
-	must(t, err)
+	labtest.Must(t, err)
 	for text, want := range map[string]bool{
 		`"replayed":true`: true, `"path":"/orders"`: true, `"status":200`: true, `"policy":"default"`: true, "private": false, "secret": false, "alice": false,
 	} {
@@ -259,7 +259,7 @@ func TestProxyBoundsConnections(t *testing.T) {
 	u, _ := startUpstream(t, func(http.ResponseWriter, *http.Request) {})
 	ask := func(f *forwarder) error { // on a connection that stays
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(f.URL, "http://"))
-		must(t, err)
+		labtest.Must(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		_, err = conn.Read(make([]byte, 1))
@@ -304,7 +304,7 @@ func TestProxyBoundsConnections(t *testing.T) {
 func certify(tb testing.TB, left time.Duration, name, certFile, keyFile string, issuer ...string) {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(tb, err)
+	labtest.Must(tb, err)
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(left),
@@ -313,17 +313,17 @@ func certify(tb testing.TB, left time.Duration, name, certFile, keyFile string, 
 	parent, signer, above := c, crypto.PrivateKey(key), []byte(nil)
 	if len(issuer) > 0 {
 		pair, err := tls.LoadX509KeyPair(issuer[0], issuer[1])
-		must(tb, err)
+		labtest.Must(tb, err)
 		parent, signer = pair.Leaf, pair.PrivateKey
 		above, err = os.ReadFile(issuer[0])
-		must(tb, err)
+		labtest.Must(tb, err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	must(tb, err)
+	labtest.Must(tb, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	must(tb, err)
-	must(tb, os.WriteFile(certFile, append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), above...), 0o600))
-	must(tb, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+	labtest.Must(tb, err)
+	labtest.Must(tb, os.WriteFile(certFile, append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), above...), 0o600))
+	labtest.Must(tb, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
 }
 
 // The upstream is verified: a failed handshake sends no request, so its retry runs.
@@ -333,7 +333,7 @@ func TestProxySpeaksEveryProtocol(t *testing.T) {
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	certify(t, time.Hour, "all", cert, key)
 	pair, err := tls.LoadX509KeyPair(cert, key)
-	must(t, err)
+	labtest.Must(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(pair.Leaf)
 	u := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Upstream", r.Proto) }))
@@ -382,7 +382,7 @@ func TestProxyReloads(t *testing.T) {
 	dir := t.TempDir()
 	cert, key, file := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "reprise.toml")
 	config := func(text string) {
-		must(t, os.WriteFile(file, []byte("upstream = 'http://127.0.0.1:1'\n"+text), 0o600))
+		labtest.Must(t, os.WriteFile(file, []byte("upstream = 'http://127.0.0.1:1'\n"+text), 0o600))
 	}
 	config("scope = 'unverified-claim:sub'\n")
 	certify(t, time.Hour, "first", cert, key)
@@ -397,7 +397,7 @@ func TestProxyReloads(t *testing.T) {
 			return nil
 		}}}}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL+"/orders", http.NoBody)
-		must(t, err)
+		labtest.Must(t, err)
 		if got := send(client, req); got.status != status {
 			t.Errorf("%v, want %d", got, status)
 		}
@@ -412,7 +412,7 @@ func TestProxyReloads(t *testing.T) {
 	f.reloads(t, `"msg":"not reloaded"`)
 	served("second", http.StatusBadRequest)
 	config("scope = 'unscoped'\n")
-	must(t, os.WriteFile(cert, []byte("nonsense"), 0o600))
+	labtest.Must(t, os.WriteFile(cert, []byte("nonsense"), 0o600))
 	f.reloads(t, `"msg":"not reloaded"`)
 	served("second", http.StatusBadRequest)
 	certify(t, time.Hour, "fourth", cert, key)

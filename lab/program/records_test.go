@@ -9,6 +9,7 @@ import (
 	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // The key of the completed record, and the other parts of its ID.
@@ -40,7 +41,7 @@ func (f *fixture) seed(tb testing.TB) map[string]store.ID {
 	f.claims(tb, once)
 	f.awaitState(tb, once.ID, store.StateLapsed)
 	unknown := f.claim(tb, ids["UNKNOWN"], "bank", time.Hour)
-	must(tb, f.store.Unknown(tb.Context(), store.UnknownRequest{ID: unknown.ID, Owner: unknown.Owner, Reason: "the bank timed out"}))
+	labtest.Must(tb, f.store.Unknown(tb.Context(), store.UnknownRequest{ID: unknown.ID, Owner: unknown.Owner, Reason: "the bank timed out"}))
 	described := claimRequest(ids["DESCRIBED"], "described", time.Hour)
 	described.Description = `POST /orders?tenant=acme of "a long-winded client, trace 4bf92f"`
 	f.claims(tb, described)
@@ -121,7 +122,7 @@ func (f *fixture) awaitState(tb testing.TB, id store.ID, want store.RecordState)
 func (f *fixture) complete(tb testing.TB, id store.ID, label string, response protocol.Response) {
 	tb.Helper()
 	payload, err := operate.Encode(response)
-	must(tb, err)
+	labtest.Must(tb, err)
 	f.keep(tb, id, label, payload)
 }
 
@@ -133,7 +134,7 @@ func (f *fixture) keep(tb testing.TB, id store.ID, label string, payload []byte)
 
 func (f *fixture) finish(tb testing.TB, c store.ClaimRequest, payload []byte) {
 	tb.Helper()
-	must(tb, f.store.Complete(tb.Context(), store.CompleteRequest{
+	labtest.Must(tb, f.store.Complete(tb.Context(), store.CompleteRequest{
 		ID: c.ID, Owner: c.Owner, Payload: payload, Policy: store.Policy{Retention: 24 * time.Hour, Label: c.Label}, Fingerprint: c.Fingerprint,
 	}))
 }
@@ -146,7 +147,7 @@ func (f *fixture) inspect(tb testing.TB, id store.ID) store.Record {
 		tb.Fatal("the store has no inspector")
 	}
 	r, err := inspector.Inspect(context.WithoutCancel(tb.Context()), id)
-	must(tb, err)
+	labtest.Must(tb, err)
 	return r
 }
 
@@ -154,11 +155,11 @@ func (f *fixture) inspect(tb testing.TB, id store.ID) store.Record {
 func (f *fixture) replay(tb testing.TB, id store.ID) (store.Outcome, protocol.Response) {
 	tb.Helper()
 	result, err := f.store.Claim(context.WithoutCancel(tb.Context()), claimRequest(id, "", time.Hour))
-	must(tb, err)
+	labtest.Must(tb, err)
 	if result.Outcome != store.Completed {
 		return result.Outcome, protocol.Response{}
 	}
 	response, err := operate.Decode(result.Payload)
-	must(tb, err)
+	labtest.Must(tb, err)
 	return result.Outcome, response
 }

@@ -50,16 +50,16 @@ var servedBy = map[string]func(tb testing.TB) *fixture{
 func init() {
 	servedBy["sqlite"] = func(tb testing.TB) *fixture {
 		file := filepath.Join(tb.TempDir(), "records.db")
-		must(tb, os.WriteFile(file, nil, 0o600)) // the program makes no file
+		labtest.Must(tb, os.WriteFile(file, nil, 0o600)) // the program makes no file
 		return sqlFixture(tb, "sqlite", "file:"+file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)", "sqlite:"+file)
 	}
 	servedBy["mariadb"] = func(tb testing.TB) *fixture {
 		name, addr := "t_"+strings.ToLower(rand.Text()), servers.SharedMariaDB(tb).Addr()
 		db, err := sql.Open("mysql", "root@tcp("+addr+")/")
-		must(tb, err)
+		labtest.Must(tb, err)
 		defer db.Close()
 		_, err = db.ExecContext(tb.Context(), "CREATE DATABASE "+name)
-		must(tb, err)
+		labtest.Must(tb, err)
 		return sqlFixture(tb, "mysql", "root@tcp("+addr+")/"+name, "mysql://root@"+addr+"/"+name)
 	}
 }
@@ -68,13 +68,13 @@ func init() {
 func sqlFixture(tb testing.TB, driver, source, url string) *fixture {
 	tb.Helper()
 	db, err := sql.Open(driver, source)
-	must(tb, err)
+	labtest.Must(tb, err)
 	tb.Cleanup(func() { _ = db.Close() })
 	env := []string{"REPRISE_STORE=" + url, "ELSEWHERE=--table=empty", "DOCTOR=0", "FINDING=every operation works"}
 	f := &fixture{ruin: func(tb testing.TB, id store.ID) {
 		tb.Helper()
 		_, err := db.ExecContext(context.WithoutCancel(tb.Context()), "UPDATE reprise_records SET version = 99 WHERE id = ?", id[:])
-		must(tb, err)
+		labtest.Must(tb, err)
 	}}
 	for _, table := range []string{"empty", "reprise_records"} {
 		runProgram(tb, env, 3, "doctor", "--table", table)
@@ -84,9 +84,9 @@ func sqlFixture(tb testing.TB, driver, source, url string) *fixture {
 	if driver == "sqlite" {
 		f.env = slices.Concat(env, []string{"STORE=SQLite "})
 		s, err := reprisesqlite.New(db, reprisesqlite.Config{})
-		must(tb, err)
+		labtest.Must(tb, err)
 		list, err := s.Check(tb.Context())
-		must(tb, err)
+		labtest.Must(tb, err)
 		if f.store = s; len(list) > 0 { // the disk of this machine may be nearly full
 			f.env = append(f.env, "DOCTOR=1")
 		}
@@ -94,7 +94,7 @@ func sqlFixture(tb testing.TB, driver, source, url string) *fixture {
 		f.env = slices.Concat(env, []string{"STORE=MySQL ", "DOCTOR=1", "FINDING=! innodb-flush-log: "}) // the test servers are not made to survive a crash
 		f.store, err = reprisemysql.New(db, reprisemysql.Config{})
 	}
-	must(tb, err)
+	labtest.Must(tb, err)
 	return f
 }
 
@@ -130,7 +130,7 @@ func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixt
 		},
 		ruin: func(tb testing.TB, id store.ID) {
 			tb.Helper()
-			must(tb, client.Set(context.WithoutCancel(tb.Context()), labtest.RedisKey(prefix, id), "\x1b[2J", 0).Err())
+			labtest.Must(tb, client.Set(context.WithoutCancel(tb.Context()), labtest.RedisKey(prefix, id), "\x1b[2J", 0).Err())
 		},
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // terminal is the program in a pseudo-terminal.
@@ -29,7 +31,7 @@ func startTerminal(tb testing.TB, env []string, args ...string) *terminal {
 	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), program(tb), args...)
 	cmd.Env = append(append(os.Environ(), "TERM=xterm-256color", "CI=", "NO_COLOR="), env...)
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 100, Rows: 30})
-	must(tb, err)
+	labtest.Must(tb, err)
 	t := &terminal{tb: tb, cmd: cmd, file: file, end: make(chan struct{})}
 	go func() {
 		defer close(t.end)
@@ -81,7 +83,7 @@ func (t *terminal) wrote(texts ...string) {
 func (t *terminal) typeIn(text string) {
 	t.tb.Helper()
 	_, err := t.file.WriteString(text)
-	must(t.tb, err)
+	labtest.Must(t.tb, err)
 }
 
 // exits waits for the end of the program and compares its exit code.
