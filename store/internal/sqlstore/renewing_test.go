@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,41 +109,6 @@ func TestRenewalStartsAgainAfterADeadlock(t *testing.T) {
 		if !slices.Equal(got, c.want) || !errors.Is(err, c.err) {
 			t.Errorf("after %d deadlocks: %v, %v; want %v, %v", c.deadlocks, got, err, c.want, c.err)
 		}
-	}
-}
-
-// firstContext is a Writer that keeps the context of its first call.
-type firstContext struct {
-	Writer
-
-	once sync.Once
-	ctx  context.Context
-}
-
-func (w *firstContext) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
-	w.once.Do(func() { w.ctx = ctx })
-	return w.Writer.Write(ctx, op, f)
-}
-
-// TestEntryThatWasBegunOutlastsTheOtherRenewers: one renewer renews all other entries and
-// ends. Then the server closes the connection of the second one.
-func TestEntryThatWasBegunOutlastsTheOtherRenewers(t *testing.T) {
-	t.Parallel()
-	var (
-		statements atomic.Int64
-		w          firstContext
-	)
-	table := tableOn(t, func() error {
-		if statements.Add(1) == 1 {
-			<-w.ctx.Done()
-			return driver.ErrBadConn
-		}
-		return nil
-	})
-	w.Writer, table.Writer = table.Writer, &w
-	got, err := table.Renew(t.Context(), renewals(2*eachRenews))
-	if want := slices.Repeat([]store.RenewStatus{store.RenewLost}, 2*eachRenews); err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v, %v; want an answer for each entry", got, err)
 	}
 }
 
