@@ -52,8 +52,8 @@ type Config struct {
 	// yourself.
 	PurgeEvery time.Duration
 
-	// Logger receives the warnings of Open, and problems that no caller sees: a failed
-	// purge, and tables that do not exist. The default is [slog.Default].
+	// Logger receives failures that no caller sees, such as a failed purge, and the warnings
+	// of Open; nil means [slog.Default].
 	Logger *slog.Logger
 }
 

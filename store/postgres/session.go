@@ -38,13 +38,13 @@ type connection struct {
 // Exec implements [sqlstore.Conn].
 func (c *connection) Exec(ctx context.Context, statement string, args ...any) (int, error) {
 	tag, err := queryOn(ctx, c.conn, statement, args, func(pgx.Rows) error { return nil })
-	return int(tag.RowsAffected()), c.end(ctx, err)
+	return int(tag.RowsAffected()), c.end(err)
 }
 
 // Query implements [sqlstore.Conn].
 func (c *connection) Query(ctx context.Context, statement string, read func(sqlstore.Row) error, args ...any) error {
 	_, err := queryOn(ctx, c.conn, statement, args, func(rows pgx.Rows) error { return read(rows) })
-	return c.end(ctx, err)
+	return c.end(err)
 }
 
 // send executes prepared calls in one round trip and one transaction. They are made anew
@@ -56,21 +56,13 @@ func (c *connection) send(ctx context.Context, calls func() []statementCall) err
 		c.table.lost(ctx, c.conn, err)
 		_, err = send(ctx, c.conn, false, calls()...)
 	}
-	return c.end(ctx, err)
+	return c.end(err)
 }
 
-// end completes the error of a statement, or finds that no standby confirmed its commit.
-func (c *connection) end(ctx context.Context, err error) error {
+// end returns err, the result of a statement, unless no standby confirmed its commit.
+func (c *connection) end(err error) error {
 	if unconfirmed(c.conn) {
 		return notReplicated(c.op)
-	}
-	if err == nil {
-		return nil
-	}
-	switch c.op {
-	case "version", "check", "migrate": // whose callers find out
-	default:
-		c.table.reportMissing(ctx, err)
 	}
 	return err
 }

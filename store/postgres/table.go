@@ -2,9 +2,7 @@ package reprisepg
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -30,8 +28,7 @@ type table struct {
 	active        atomic.Int64                // claims and completions on their way
 	maxUncombined int64                       // how many may be on their way before they are combined
 	purgeFrom     atomic.Int64                // where in the index the next purge begins
-	missing       sqlstore.Minutely
-	unprepared    atomic.Bool // sessions do not keep prepared statements, because a pooler shares them
+	unprepared    atomic.Bool                 // sessions do not keep prepared statements, because a pooler shares them
 }
 
 // newTable returns the table of c. The error wraps ErrInvalid.
@@ -55,18 +52,6 @@ func newTable(db database, c Config) (*table, error) {
 		t.queue = newQueue(t)
 	}
 	return t, nil
-}
-
-// reportMissing logs, at most once a minute, an error that says that the tables do not
-// exist: every request fails then, and the log has to say why.
-func (t *table) reportMissing(ctx context.Context, err error) {
-	if !hasCode(err, codeNoTable, codeNoColumn, codeNoFunction, codeNoSchema) {
-		return
-	}
-	if _, due := t.missing.Count(); due {
-		t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprisepg: the schema is missing or older than this release; run Migrate",
-			slog.String("table", t.names.records), slog.String("error", err.Error()))
-	}
 }
 
 // invalid is the error for an argument of the caller.

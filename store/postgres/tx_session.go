@@ -48,7 +48,6 @@ func (t *table) begin(ctx context.Context, id store.ID, owner store.Owner) (lazy
 		}
 	}()
 	if err := s.beginOn(ctx, conn.Conn); err != nil {
-		t.reportMissing(ctx, err)
 		if hasCode(err, codeReadOnly, codeUnsupported) { // a standby refuses READ WRITE
 			conn.kill()
 		}
