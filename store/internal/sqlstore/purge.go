@@ -97,15 +97,9 @@ func (t *Table) now(ctx context.Context, on Conn) (now int64, err error) {
 
 // Maintain implements [store.Maintainer]: it purges at the pace of the configuration
 // until ctx ends. An engine calls it.
-func (t *Table) Maintain(ctx context.Context) { t.maintain(ctx, t.Purge) }
-
-// maintain calls purge at the pace of the store until ctx ends.
-func (t *Table) maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error)) {
-	atPace(ctx, t.Options.PurgeEvery, purge, func(err error) {
-		if failures, due := t.purgeFailed.Count(); due {
-			t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprise: purge failed",
-				slog.String("store", t.Dialect.Name), slog.Int("failures", failures), slog.Any("error", err))
-		}
+func (t *Table) Maintain(ctx context.Context) {
+	atPace(ctx, t.Options.PurgeEvery, t.Purge, func(err error) {
+		t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprise: purge failed", slog.String("store", t.Dialect.Name), slog.Any("error", err))
 	})
 }
 

@@ -11,35 +11,37 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// TestMaintainLogsOnceAMinute: why a purge failed, and how many did. Each has half a
-// minute, and one that the end of the context interrupts is no failure.
-func TestMaintainLogsOnceAMinute(t *testing.T) {
+// TestFailedPurgeIsLogged: with the error.
+func TestFailedPurgeIsLogged(t *testing.T) {
 	t.Parallel()
+	table := tableOn(t, func() error { return nil })
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		table := &Table{Dialect: &Dialect{Name: "db"}, Options: Options{
-			PurgeEvery: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		}}
-		maintain := func(d time.Duration, purge func(context.Context) error) (lines int) {
-			log.Reset()
-			ctx, stop := context.WithTimeout(t.Context(), d)
-			defer stop()
-			table.maintain(ctx, func(ctx context.Context, _ int) (int, error) {
-				return 0, purge(ctx)
-			})
-			return strings.Count(log.String(), "\n")
+		table.Writer, table.Options = &failing{errs: []error{store.ErrFull}}, Options{PurgeEvery: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+		defer stop()
+		table.Maintain(ctx)
+		if n := strings.Count(log.String(), "purge failed"); n < 4 || n != strings.Count(log.String(), store.ErrFull.Error()) {
+			t.Errorf("five rounds log %s", log.String())
 		}
-		hangs := func(ctx context.Context) error { <-ctx.Done(); return store.ErrBusy }
-		if n := maintain(29*time.Second, hangs); n != 0 {
-			t.Errorf("interrupted: %s", log.String())
-		}
-		if n := maintain(32*time.Second, hangs); n != 1 || !strings.Contains(log.String(), "purge failed") || !strings.Contains(log.String(), store.ErrBusy.Error()) {
-			t.Errorf("its time ended: %s", log.String())
-		}
-		time.Sleep(time.Minute)
-		n := maintain(10*time.Minute-time.Second, func(context.Context) error { return store.ErrFull })
-		if n < 9 || n > 10 || strings.Count(log.String(), "failures=1 ") != 1 {
-			t.Errorf("%d lines in ten minutes:\n%s", n, log.String())
+	})
+}
+
+// TestPurgeHasHalfAMinute: one that the end of the context interrupts is no failure.
+func TestPurgeHasHalfAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for limit, want := range map[time.Duration]int{29 * time.Second: 0, 32 * time.Second: 1} {
+			ctx, stop := context.WithTimeout(t.Context(), limit)
+			failures := 0
+			atPace(ctx, time.Second, func(ctx context.Context, _ int) (int, error) {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}, func(error) { failures++ })
+			stop()
+			if failures != want {
+				t.Errorf("%d failures in %v, want %d", failures, limit, want)
+			}
 		}
 	})
 }

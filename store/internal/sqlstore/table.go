@@ -31,9 +31,8 @@ type Table struct {
 
 	db          *Pool // nil where the database has a pool of its own
 	statements  statements
-	turns       *slots.Slots // of writes for a connection
-	unconfirmed atomic.Bool  // the last commit that failed is not known to be confirmed; see answer
-	purgeFailed Minutely
+	turns       *slots.Slots            // of writes for a connection
+	unconfirmed atomic.Bool             // the last commit that failed is not known to be confirmed; see answer
 	writer      atomic.Pointer[session] // the handler's transaction that excludes all other writers
 }
 
