@@ -2,20 +2,26 @@ package reprisepg
 
 import (
 	"bytes"
-	"errors"
+	"slices"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// TestParametersAreBinary: each has the size of the type that the casts of a statement
-// give it. Nil is NULL, and an empty payload or text is not.
+// TestParametersAreBinary: in the types of their values. Nil is NULL, and an empty payload
+// or text is not.
 func TestParametersAreBinary(t *testing.T) {
 	t.Parallel()
 	types := pgtype.NewMap()
-	values, err := parameters(types, []any{int16(-2), int64(1) << 60, true, "text", "", []byte{}, []byte(nil), [][]byte{[]byte("one"), {}}})
+	oids, values, err := parameters(types, []any{int16(-2), int64(1) << 60, true, "text", "", []byte{}, []byte(nil), [][]byte{[]byte("one"), {}}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := []uint32{
+		pgtype.Int2OID, pgtype.Int8OID, pgtype.BoolOID, pgtype.TextOID, pgtype.TextOID, pgtype.ByteaOID, pgtype.ByteaOID, pgtype.ByteaArrayOID,
+	}; !slices.Equal(oids, want) {
+		t.Errorf("the types are %v, want %v", oids, want)
 	}
 	want := [][]byte{{0xff, 0xfe}, {0x10, 0, 0, 0, 0, 0, 0, 0}, {1}, []byte("text"), {}, {}, nil}
 	for i, w := range want {
@@ -27,37 +33,32 @@ func TestParametersAreBinary(t *testing.T) {
 	if err := types.Scan(pgtype.ByteaArrayOID, pgtype.BinaryFormatCode, values[7], &ids); err != nil || len(ids) != 2 || string(ids[0]) != "one" || ids[1] == nil {
 		t.Errorf("an array is %q, %v", ids, err)
 	}
-	if _, err := parameters(types, []any{struct{}{}}); err == nil {
+	if _, _, err := parameters(types, []any{struct{}{}}); err == nil {
 		t.Error("a value of an unknown type is accepted")
 	}
 }
 
-// TestRowReadsWhatTheServerWrote: NULL is zero, and an answer of another shape is an
-// error and not a value.
+// TestRowReadsWhatTheServerWrote: an answer of another shape is an error and not a value.
 func TestRowReadsWhatTheServerWrote(t *testing.T) {
 	t.Parallel()
-	read := func(r *binaryRow) []int64 {
-		return []int64{int64(r.smallint()), int64(r.integer()), r.bigint(), int64(len(r.bytes()))}
-	}
-	columns := [][]byte{{0xff, 0xfe}, {0xff, 0xff, 0xff, 0xfd}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfc}, []byte("rest")}
-	for name, test := range map[string]struct {
-		columns [][]byte
-		want    [4]int64
-		failed  bool
-	}{
-		"values":         {columns, [4]int64{-2, -3, -4, 4}, false},
-		"NULL":           {make([][]byte, 4), [4]int64{}, false},
-		"no more column": {columns[:3], [4]int64{-2, -3, -4, 0}, true},
-		"no column":      {nil, [4]int64{}, true},
-		"another type":   {[][]byte{{1}, {0, 0, 0, 0, 1}, {1, 1}, nil}, [4]int64{}, true},
+	columns := [][]byte{{0xff, 0xfe}, {0xff, 0xff, 0xff, 0xfd}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfc}, {}, nil}
+	for name, columns := range map[string][][]byte{
+		"": columns, "no more column": columns[:4], "no column": nil, "another type": {{1}, {1, 1}, {0, 0, 0, 0, 1}, nil, nil}, "NULL": make([][]byte, 5),
 	} {
-		r := &binaryRow{columns: test.columns}
-		if got := [4]int64(read(r)); got != test.want || errors.Is(r.err, errRow) != test.failed {
-			t.Errorf("%s: %v, %v; want %v, and an error: %t", name, got, r.err, test.want, test.failed)
+		r := &binaryRow{types: pgtype.NewMap(), columns: columns, fields: []pgconn.FieldDescription{
+			{DataTypeOID: pgtype.Int2OID}, {DataTypeOID: pgtype.Int4OID}, {DataTypeOID: pgtype.Int8OID}, {DataTypeOID: pgtype.ByteaOID}, {DataTypeOID: pgtype.ByteaOID},
+		}}
+		var (
+			small       int16
+			number      int
+			big         int64
+			empty, null []byte
+		)
+		switch err := r.Scan(&small, &number, &big, &empty, &null); {
+		case (err != nil) != (name != ""):
+			t.Errorf("%s: %v", name, err)
+		case err == nil && (small != -2 || number != -3 || big != -4 || empty == nil || len(empty) > 0 || null != nil):
+			t.Errorf("%d, %d, %d, %v, %v", small, number, big, empty, null)
 		}
-	}
-	r := binaryRow{columns: [][]byte{{}}}
-	if b := r.bytes(); b == nil || !bytes.Equal(b, []byte{}) {
-		t.Error("the empty payload reads as NULL")
 	}
 }

@@ -97,7 +97,7 @@ func (b *callBatch) statements(sql *statements, replays bool) []statementCall {
 	b.completes.forget()
 	list := make([]statementCall, 0, 2)
 	if m := &b.claims; len(m.calls) > 0 {
-		list = append(list, sql.claims.call(b.readClaim,
+		list = append(list, statementCall{sql.claims, []any{
 			array(m, func(v *queuedCall) []byte { return v.claim.ID[:] }),
 			array(m, func(v *queuedCall) []byte { return v.claim.Owner[:] }),
 			array(m, func(v *queuedCall) []byte { return v.claim.Fingerprint[:] }),
@@ -107,15 +107,17 @@ func (b *callBatch) statements(sql *statements, replays bool) []statementCall {
 			array(m, func(v *queuedCall) string { return v.claim.Label }),
 			array(m, func(v *queuedCall) int16 { return flag(v.claim.AtMostOnce) }),
 			array(m, func(v *queuedCall) string { return v.claim.Description }),
-			replays))
+			replays,
+		}, b.readClaim})
 	}
 	if m := &b.completes; len(m.calls) > 0 {
-		list = append(list, sql.completes.call(b.readCompleted,
+		list = append(list, statementCall{sql.completes, []any{
 			array(m, func(v *queuedCall) []byte { return v.complete.ID[:] }),
 			array(m, func(v *queuedCall) []byte { return v.complete.Owner[:] }),
 			array(m, func(v *queuedCall) []byte { return payloadOf(&v.complete) }),
 			array(m, func(v *queuedCall) int64 { return v.complete.Retention.Microseconds() }),
-			array(m, func(v *queuedCall) int64 { return v.complete.Horizon.Microseconds() })))
+			array(m, func(v *queuedCall) int64 { return v.complete.Horizon.Microseconds() }),
+		}, b.readCompleted})
 	}
 	return list
 }
@@ -133,42 +135,45 @@ func array[T any](m *members, of func(*queuedCall) T) []T {
 // created. Another process may have created a record of the same ID, so the claim was
 // granted only if the record has its owner. If there is a row of each kind for an ID, the
 // old record was released or purged in between, and the created one counts.
-func (b *callBatch) readClaim(row *binaryRow) {
-	v, at, ok := b.claims.find(row.bytes())
-	if !ok || len(row.columns) != 12 {
-		row.err = errRow
-		return
+func (b *callBatch) readClaim(row sqlstore.Row) error {
+	var (
+		id             []byte
+		large, created bool // a payload that is too large for a batch
+		found          sqlstore.Seen
+	)
+	if err := scanSeen(row, &found, &id, &large, &created); err != nil {
+		return err
 	}
-	size := row.bytes()
-	there := row.columns[1] != nil // what follows the size: the version
-	if there && b.claims.ends[at] == nil {
-		return // created by this batch, and then seen
-	}
-	var found sqlstore.Seen
-	readSeen(row, &found)
-	if !there {
+	v, at, ok := b.claims.find(id)
+	switch {
+	case !ok:
+		return errRow
+	case created:
 		v.result = sqlstore.Granted(found.Attempt, found.Fence, time.Duration(found.LeaseUntil-found.At)*time.Microsecond)
 		if b.claims.ends[at] = nil; !bytes.Equal(found.Owner, v.claim.Owner[:]) {
 			b.claims.ends[at] = errAlone
 		}
-		return
+	case large || b.claims.ends[at] == nil: // or created by this batch, and then seen
+	default:
+		if result, writes, err := found.Decide(storeName, &v.claim); !writes {
+			v.result, b.claims.ends[at] = result, err
+		}
 	}
-	if size != nil && found.Payload == nil {
-		return // too large for a batch
-	}
-	if result, writes, err := found.Decide(storeName, &v.claim); !writes {
-		v.result, b.claims.ends[at] = result, err
-	}
+	return nil
 }
 
 // readCompleted reads a row of completes.sql.
-func (b *callBatch) readCompleted(row *binaryRow) {
-	v, at, ok := b.completes.find(row.bytes())
-	if !ok {
-		row.err = errRow
-		return
+func (b *callBatch) readCompleted(row sqlstore.Row) error {
+	var id, owner []byte
+	if err := row.Scan(&id, &owner); err != nil {
+		return err
 	}
-	if owner := row.bytes(); bytes.Equal(owner, v.complete.Owner[:]) {
+	v, at, ok := b.completes.find(id)
+	switch {
+	case !ok:
+		return errRow
+	case bytes.Equal(owner, v.complete.Owner[:]):
 		b.completes.ends[at] = nil
 	}
+	return nil
 }

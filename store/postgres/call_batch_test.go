@@ -3,7 +3,6 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
 // together sends calls as one batch to f, and returns how each of them ended.
@@ -95,7 +95,7 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 		for range 2 { // a batch is sent again
 			b.claims.ends[0], b.completes.ends[0] = nil, nil // void, as it was undone
 			list := b.statements(&texts, true)
-			if len(list) != 2 || list[0].statement != texts.claims || list[1].statement != texts.completes {
+			if len(list) != 2 || list[0].text != texts.claims || list[1].text != texts.completes {
 				t.Fatalf("%d statements", len(list))
 			}
 			want := []any{
@@ -132,23 +132,23 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 	}
 }
 
-// int4 and bigint are integers as the server writes them.
-func int4(n int) []byte     { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
-func bigint(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+// fakeRow has the values of a row.
+type fakeRow []any
+
+func (r fakeRow) Scan(to ...any) error {
+	if len(to) != len(r) {
+		return errRow
+	}
+	for i, v := range r {
+		reflect.ValueOf(to[i]).Elem().Set(reflect.ValueOf(v))
+	}
+	return nil
+}
 
 // batchRow is a row of claims.sql: a record of an ID, as it was at an instant.
-func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, payload []byte) *binaryRow {
-	var size []byte
-	if payload != nil {
-		size = int4(len(payload))
-	}
+func batchRow(id, owner byte, created bool, state int16, lease, valid, clock int64, payload []byte) fakeRow {
 	whose, ident, request := store.Owner{owner}, store.ID{id}, store.Fingerprint{7}
-	return &binaryRow{columns: [][]byte{
-		ident[:], size, bigint(clock), version, state, whose[:], request[:], int4(2), bigint(40),
-		bigint(lease), bigint(valid),
-		{0, 0},
-		payload,
-	}}
+	return fakeRow{ident[:], false, created, clock, int16(sqlstore.Version), state, whose[:], request[:], 2, int64(40), lease, valid, false, payload}
 }
 
 // TestBatchAnswersEachCall: a created record is the call's whose owner it has, one that
@@ -157,30 +157,29 @@ func TestBatchAnswersEachCall(t *testing.T) {
 	t.Parallel()
 	const now = 1_800_000_000_000_000
 	whole := now + time.Minute.Microseconds()
-	one, two := []byte{0, 1}, []byte{0, 2}
-	read := func(b *callBatch, r *binaryRow) {
+	read := func(b *callBatch, r fakeRow) {
 		t.Helper()
-		if b.readClaim(r); r.err != nil {
-			t.Error(r.err)
+		if err := b.readClaim(r); err != nil {
+			t.Error(err)
 		}
 	}
 	ends, results := together(t, func(b *callBatch) {
 		b.statements(&statements{}, false)
-		read(b, batchRow(1, 1, nil, one, whole, whole, now, nil))        // created
-		read(b, batchRow(1, 1, one, one, whole, whole, now, nil))        // and then seen
-		read(b, batchRow(2, 9, nil, one, whole, whole, now, nil))        // another process created it
-		read(b, batchRow(3, 3, nil, one, whole-20_000, whole, now, nil)) // after a wait
-		read(b, batchRow(4, 9, one, one, whole, whole, now, nil))        // runs
-		read(b, batchRow(5, 9, one, two, now, whole, now, []byte{}))     // completed
-		read(b, batchRow(6, 9, one, one, now, whole, now, nil))          // lapsed: to be rewritten
-		large := batchRow(7, 9, one, two, now, whole, now, nil)          // its payload stayed where it is
-		large.columns[1] = int4(70_000)                                  //
-		read(b, large)                                                   //
-		read(b, batchRow(8, 9, one, one, now, now, now, nil))            // was there, unseen …
-		read(b, batchRow(8, 8, nil, one, whole, whole, now, nil))        // … and then created
-		for _, wrong := range []*binaryRow{batchRow(99, 1, one, one, 0, 0, 0, nil), {}, {columns: [][]byte{make([]byte, 32)}}} {
-			if b.readClaim(wrong); !errors.Is(wrong.err, errRow) {
-				t.Errorf("an answer to a call that is not there: %v", wrong.err)
+		read(b, batchRow(1, 1, true, sqlstore.Running, whole, whole, now, nil))        // created
+		read(b, batchRow(1, 1, false, sqlstore.Running, whole, whole, now, nil))       // and then seen
+		read(b, batchRow(2, 9, true, sqlstore.Running, whole, whole, now, nil))        // another process created it
+		read(b, batchRow(3, 3, true, sqlstore.Running, whole-20_000, whole, now, nil)) // after a wait
+		read(b, batchRow(4, 9, false, sqlstore.Running, whole, whole, now, nil))       // runs
+		read(b, batchRow(5, 9, false, sqlstore.Completed, now, whole, now, []byte{}))  // completed
+		read(b, batchRow(6, 9, false, sqlstore.Running, now, whole, now, nil))         // lapsed: to be rewritten
+		large := batchRow(7, 9, false, sqlstore.Completed, now, whole, now, nil)       // its payload stayed where it is
+		large[1] = true                                                                //
+		read(b, large)                                                                 //
+		read(b, batchRow(8, 9, false, sqlstore.Running, now, now, now, nil))           // was there, unseen …
+		read(b, batchRow(8, 8, true, sqlstore.Running, whole, whole, now, nil))        // … and then created
+		for _, wrong := range []fakeRow{batchRow(99, 1, false, sqlstore.Running, 0, 0, 0, nil), {}, {make([]byte, 32)}} {
+			if err := b.readClaim(wrong); !errors.Is(err, errRow) {
+				t.Errorf("an answer to a call that is not there: %v", err)
 			}
 		}
 	}, claimOf(1, 1), claimOf(2, 2), claimOf(3, 3), claimOf(4, 4), claimOf(5, 5), claimOf(6, 6), claimOf(7, 7), claimOf(8, 8), claimOf(9, 9))
@@ -211,14 +210,12 @@ func TestBatchAnswersEachCall(t *testing.T) {
 		b.statements(&statements{}, false)
 		for id, owner := range map[byte]byte{1: 1, 2: 9} {
 			ident, whose := store.ID{id}, store.Owner{owner}
-			r := &binaryRow{columns: [][]byte{ident[:], whose[:]}}
-			if b.readCompleted(r); r.err != nil {
-				t.Error(r.err)
+			if err := b.readCompleted(fakeRow{ident[:], whose[:]}); err != nil {
+				t.Error(err)
 			}
 		}
-		wrong := &binaryRow{columns: [][]byte{make([]byte, 32), make([]byte, 16)}}
-		if b.readCompleted(wrong); !errors.Is(wrong.err, errRow) {
-			t.Errorf("an answer to a call that is not there: %v", wrong.err)
+		if err := b.readCompleted(fakeRow{make([]byte, 32), make([]byte, 16)}); !errors.Is(err, errRow) {
+			t.Errorf("an answer to a call that is not there: %v", err)
 		}
 	}, completion(1, 1), completion(2, 2), completion(3, 3))
 	if ends[0] != nil || !errors.Is(ends[1], errAlone) || !errors.Is(ends[2], errAlone) {

@@ -1,7 +1,6 @@
 package reprisepg
 
 import (
-	"bytes"
 	"context"
 	"time"
 
@@ -11,38 +10,36 @@ import (
 
 // Insert implements [sqlstore.Own].
 func (t *table) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error) {
-	read := func(row *binaryRow) {
-		inserted = true
-		result = sqlstore.Granted(1, row.bigint(), time.Duration(row.bigint())*time.Microsecond)
+	read := func(row sqlstore.Row) error {
+		var fence, left int64
+		err := row.Scan(&fence, &left)
+		inserted, result = true, sqlstore.Granted(1, fence, time.Duration(left)*time.Microsecond)
+		return err
 	}
-	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{t.statements.claimInsert.call(read, claimArgs(r)...)} })
+	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{{t.statements.claimInsert, claimArgs(r), read}} })
 	return result, inserted, t.Dialect.Executed(err)
 }
 
 // Look implements [sqlstore.Own].
 func (t *table) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found sqlstore.Seen, err error) {
-	read := func(row *binaryRow) { readSeen(row, &found) }
-	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{t.statements.claimLook.call(read, id[:])} })
+	read := func(row sqlstore.Row) error { return scanSeen(row, &found) }
+	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{{t.statements.claimLook, []any{id[:]}, read}} })
 	return found, err
 }
 
 // CompleteOwn implements [sqlstore.Own].
 func (t *table) CompleteOwn(ctx context.Context, on sqlstore.Conn, r *store.CompleteRequest) (done bool, err error) {
-	err = connectionOf(on).send(ctx, func() []statementCall {
-		return []statementCall{t.statements.completeOwn.call(func(*binaryRow) { done = true }, completionArgs(r)...)}
-	})
+	read := func(sqlstore.Row) error { done = true; return nil }
+	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{{t.statements.completeOwn, completionArgs(r), read}} })
 	return done, t.Dialect.Executed(err)
 }
 
-// readSeen reads a row of claim_look.sql, or what follows the size in one of claims.sql.
-func readSeen(row *binaryRow, found *sqlstore.Seen) {
-	*found = sqlstore.Seen{Found: true, At: row.bigint()}
-	found.Clock = found.At
-	found.Version, found.State = row.smallint(), row.smallint()
-	found.Owner, found.Fingerprint = bytes.Clone(row.bytes()), bytes.Clone(row.bytes())
-	found.Attempt, found.Fence = row.integer(), row.bigint()
-	found.LeaseUntil, found.ValidUntil, found.AtMostOnce = row.bigint(), row.bigint(), row.smallint() != 0
-	found.Payload = bytes.Clone(row.bytes())
+// scanSeen reads a row of claim_look.sql, or one of claims.sql, which has others in front.
+func scanSeen(row sqlstore.Row, found *sqlstore.Seen, others ...any) error {
+	err := row.Scan(append(others, &found.At, &found.Version, &found.State, &found.Owner, &found.Fingerprint, &found.Attempt, &found.Fence,
+		&found.LeaseUntil, &found.ValidUntil, &found.AtMostOnce, &found.Payload)...)
+	found.Found, found.Clock = true, found.At
+	return err
 }
 
 // claimArgs are the parameters of claim_insert.sql.

@@ -43,7 +43,7 @@ const versions = "CREATE TABLE IF NOT EXISTS {migrations} (version integer NOT N
 // the transaction of a machine that vanished. A statement that waits for the transactions
 // that use the table gives up after a second.
 func (n *names) alone(ctx context.Context, on sqlstore.Conn, _ string) error {
-	if _, err := on.Exec(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
+	if _, err := on.Exec(ctx, beginTx); err != nil {
 		return err
 	}
 	ignore := func(sqlstore.Row) error { return nil }

@@ -37,13 +37,13 @@ type connection struct {
 
 // Exec implements [sqlstore.Conn].
 func (c *connection) Exec(ctx context.Context, statement string, args ...any) (int, error) {
-	tag, err := queryOn(ctx, c.conn, statement, args, func(pgx.Rows) error { return nil })
+	_, tag, err := send(ctx, c.conn, false, statementCall{statement, args, nil})
 	return int(tag.RowsAffected()), c.end(err)
 }
 
 // Query implements [sqlstore.Conn].
 func (c *connection) Query(ctx context.Context, statement string, read func(sqlstore.Row) error, args ...any) error {
-	_, err := queryOn(ctx, c.conn, statement, args, func(rows pgx.Rows) error { return read(rows) })
+	_, _, err := send(ctx, c.conn, false, statementCall{statement, args, read})
 	return c.end(err)
 }
 
@@ -51,10 +51,10 @@ func (c *connection) Query(ctx context.Context, statement string, read func(sqls
 // if they have to be sent again, because the session lacked the prepared statements.
 func (c *connection) send(ctx context.Context, calls func() []statementCall) error {
 	prepared := c.table.prepares(c.conn)
-	_, err := send(ctx, c.conn, prepared, calls()...)
+	_, _, err := send(ctx, c.conn, prepared, calls()...)
 	if prepared && notPrepared(err) {
 		c.table.lost(ctx, c.conn, err)
-		_, err = send(ctx, c.conn, false, calls()...)
+		_, _, err = send(ctx, c.conn, false, calls()...)
 	}
 	return c.end(err)
 }

@@ -1,6 +1,7 @@
 package reprisepg
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,26 +11,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
-
-// statement is a text that is prepared once in each session, with parameters and columns
-// in the binary format. Its parameters have casts.
-type statement struct{ sql, name string }
-
-// newStatement names a statement after its text, so that two statements never have one
-// name in a session that a pooler lends to several clients.
-func newStatement(sql string) *statement {
-	sum := sha256.Sum256([]byte(sql))
-	return &statement{sql: sql, name: "reprise_" + hex.EncodeToString(sum[:12])}
-}
 
 // sessionState is the store's state of a connection, in its CustomData.
 type sessionState struct {
-	prepares bool            // the pool prepares its own statements
-	tracer   pgx.QueryTracer // of the application, or nil
-	types    *pgtype.Map     // not that of the application, which may change it
-	prepared map[string]*pgconn.StatementDescription
-	lost     time.Time // when the session last turned out to lack one of them; zero: never
+	prepares bool                                    // the pool prepares its own statements
+	tracer   pgx.QueryTracer                         // of the application, or nil
+	types    *pgtype.Map                             // not that of the application, which may change it
+	prepared map[string]*pgconn.StatementDescription // by their texts
+	lost     time.Time                               // when the session last turned out to lack one of them; zero: never
 }
 
 const noteState = "reprise.session"
@@ -89,158 +81,94 @@ func (t *table) stopPreparing(ctx context.Context, err error) {
 		slog.String("error", err.Error()))
 }
 
-// prepare returns the description of st in the session of conn.
-func prepare(ctx context.Context, conn *pgx.Conn, st *statement) (*pgconn.StatementDescription, error) {
+// prepare returns the description of a statement in the session of conn. It is named
+// after its text, so that two statements never have one name in a session that a pooler
+// lends to several clients.
+func prepare(ctx context.Context, conn *pgx.Conn, text string) (*pgconn.StatementDescription, error) {
 	state := stateOf(conn)
-	if description := state.prepared[st.name]; description != nil {
+	if description := state.prepared[text]; description != nil {
 		return description, nil
 	}
+	sum := sha256.Sum256([]byte(text))
+	name := "reprise_" + hex.EncodeToString(sum[:12])
 	if !state.lost.IsZero() { // the session may still have this one
-		if err := conn.PgConn().Deallocate(ctx, st.name); err != nil {
+		if err := conn.PgConn().Deallocate(ctx, name); err != nil {
 			return nil, err
 		}
 	}
-	description, err := conn.PgConn().Prepare(ctx, st.name, st.sql, nil)
+	description, err := conn.PgConn().Prepare(ctx, name, text, nil)
 	if err != nil {
 		return nil, err
 	}
-	state.prepared[st.name] = description
+	state.prepared[text] = description
 	return description, nil
 }
 
 // statementCall is a statement with its parameters, and the reader of its rows; nil reads
-// none. A row and its columns are valid only during the call.
+// none. A row is valid only during the call.
 type statementCall struct {
-	statement *statement
-	args      []any
-	read      func(*binaryRow)
+	text string
+	args []any
+	read func(sqlstore.Row) error
 }
 
-// call returns a call of st.
-func (st *statement) call(read func(*binaryRow), args ...any) statementCall {
-	return statementCall{statement: st, args: args, read: read}
-}
-
-// sentCalls says how many calls succeeded, and has the tag of the last of them.
-type sentCalls struct {
-	done int
-	tag  pgconn.CommandTag
-}
-
-// send sends the calls in one round trip and one transaction. It reads the answers to the
-// end, because only then has the server committed.
-func send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...statementCall) (sent sentCalls, err error) {
-	if tracer := stateOf(conn).tracer; tracer != nil {
-		texts := make([]string, len(calls))
-		for i := range calls {
-			texts[i] = calls[i].statement.sql
-		}
-		defer trace(ctx, conn, tracer, texts, &err)()
-	}
-	if len(calls) == 1 {
-		err = sent.sendOne(ctx, conn, prepared, &calls[0])
-		return sent, err
+// send sends the calls in one round trip and one transaction. It returns how many of them
+// succeeded, and the tag of the last of these. It reads the answers to the end, because
+// only then has the server committed. It leaves no state in the session, but for prepared
+// statements, whose parameters have casts.
+func send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...statementCall) (done int, tag pgconn.CommandTag, err error) {
+	state := stateOf(conn)
+	if state.tracer != nil {
+		defer trace(ctx, conn, state.tracer, calls, &err)()
 	}
 	var batch pgconn.Batch
-	for i := range calls {
-		c := &calls[i]
-		values, err := parameters(stateOf(conn).types, c.args)
+	rows := make([]binaryRow, len(calls))
+	for i, c := range calls {
+		oids, values, err := parameters(state.types, c.args)
 		if err != nil {
-			return sent, err
+			return 0, tag, err
 		}
 		if !prepared {
-			batch.ExecParams(c.statement.sql, values, nil, binaryFormat, binaryFormat)
+			batch.ExecParams(c.text, values, oids, binaryFormat, binaryFormat)
 			continue
 		}
-		description, err := prepare(ctx, conn, c.statement)
+		description, err := prepare(ctx, conn, c.text)
 		if err != nil {
-			return sent, err
+			return 0, tag, err
 		}
+		rows[i].fields = description.Fields
 		batch.ExecStatement(description, values, binaryFormat, binaryFormat)
 	}
 	results := conn.PgConn().ExecBatch(ctx, &batch)
 	for i := 0; results.NextResult(); i++ {
-		readErr := sent.read(results.ResultReader(), calls[i].read)
-		if err == nil {
-			err = readErr
+		answer, row, read := results.ResultReader(), &rows[i], calls[i].read
+		row.types = state.types
+		if !prepared {
+			row.fields = answer.FieldDescriptions()
+		}
+		for answer.NextRow() {
+			if row.columns = answer.Values(); read != nil && err == nil {
+				err = read(row)
+			}
+		}
+		last, failed := answer.Close()
+		if err = cmp.Or(err, failed); failed == nil {
+			done, tag = done+1, last
 		}
 	}
-	if closeErr := results.Close(); closeErr != nil {
-		return sent, closeErr
-	}
-	return sent, err
+	return done, tag, cmp.Or(results.Close(), err)
 }
 
-// queryOn executes a statement in one round trip that leaves no state in the session, and
-// hands each row of its answer to read. The values of rows are binary, so that no setting
-// of the session, such as bytea_output, changes them.
-func queryOn(ctx context.Context, conn *pgx.Conn, sql string, args []any, read func(pgx.Rows) error) (tag pgconn.CommandTag, err error) {
-	if tracer := stateOf(conn).tracer; tracer != nil {
-		defer trace(ctx, conn, tracer, []string{sql}, &err)()
-	}
-	var b pgx.ExtendedQueryBuilder
-	if err := b.Build(stateOf(conn).types, nil, args); err != nil {
-		return tag, err
-	}
-	rows := pgx.RowsFromResultReader(stateOf(conn).types, conn.PgConn().ExecParams(ctx, sql, b.ParamValues, nil, b.ParamFormats, binaryFormat))
-	defer rows.Close()
-	for rows.Next() {
-		if err := read(rows); err != nil {
-			return tag, err
-		}
-	}
-	rows.Close() // only then has the server committed
-	return rows.CommandTag(), rows.Err()
-}
-
-// trace reports the start of statements to a tracer of the application, and returns a
-// function that reports their end.
-func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, statements []string, err *error) func() {
-	traced := make([]context.Context, len(statements))
-	for i, text := range statements {
-		traced[i] = tracer.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: text}) //nolint:fatcontext // one of each statement, not one in another
+// trace reports the start of calls to a tracer of the application, and returns a function
+// that reports their end.
+func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, calls []statementCall, err *error) func() {
+	traced := make([]context.Context, len(calls))
+	for i := range calls {
+		traced[i] = tracer.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: calls[i].text}) //nolint:fatcontext // one of each statement, not one in another
 	}
 	return func() { //nolint:contextcheck // in the contexts that the tracer returned
 		for _, ctx := range traced {
 			tracer.TraceQueryEnd(ctx, conn, pgx.TraceQueryEndData{Err: *err})
 		}
 	}
-}
-
-// sendOne sends one call.
-func (s *sentCalls) sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *statementCall) error {
-	values, err := parameters(stateOf(conn).types, c.args)
-	if err != nil {
-		return err
-	}
-	if !prepared {
-		return s.read(conn.PgConn().ExecParams(ctx, c.statement.sql, values, nil, binaryFormat, binaryFormat), c.read)
-	}
-	description, err := prepare(ctx, conn, c.statement)
-	if err != nil {
-		return err
-	}
-	return s.read(conn.PgConn().ExecStatement(ctx, description, values, binaryFormat, binaryFormat), c.read)
-}
-
-// read hands every row of an answer to read, and counts the call if it succeeded.
-func (s *sentCalls) read(results *pgconn.ResultReader, read func(*binaryRow)) error {
-	var failed error
-	for results.NextRow() {
-		if read == nil {
-			continue
-		}
-		r := binaryRow{columns: results.Values()}
-		read(&r)
-		if r.err != nil {
-			failed = r.err
-		}
-	}
-	tag, err := results.Close()
-	if err != nil {
-		return err
-	}
-	s.done++
-	s.tag = tag
-	return failed
 }

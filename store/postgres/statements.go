@@ -10,23 +10,25 @@ var sqlFiles embed.FS
 // statements are the texts of sql/*.sql: the operations that requests and maintenance
 // execute most, which PostgreSQL has in its own way, and those of handlers' transactions.
 type statements struct {
-	claimInsert, claimLook, claims *statement
-	completeOwn, completes         *statement
-
-	begin, limits, same, completeInTx, commit *statement
+	claimInsert, claimLook, claims string // these, and those of the next lines, are prepared
+	completeOwn, completes         string
+	limits, same, completeInTx     string
 
 	renew, purge     string
 	others, unpurged string
 }
 
-func newStatements(n *names) statements {
-	prepared := func(file string) *statement { return newStatement(n.load(file)) }
-	return statements{
-		claimInsert: prepared("claim_insert"), claimLook: prepared("claim_look"), claims: prepared("claims"),
-		completeOwn: prepared("complete_own"), completes: prepared("completes"),
+// The statements that begin a transaction, and commit that of a handler.
+const (
+	beginTx  = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+	commitTx = "COMMIT"
+)
 
-		begin: newStatement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"), limits: prepared("limits"), same: prepared("same"),
-		completeInTx: prepared("complete_in_tx"), commit: newStatement("COMMIT"),
+func newStatements(n *names) statements {
+	return statements{
+		claimInsert: n.load("claim_insert"), claimLook: n.load("claim_look"), claims: n.load("claims"),
+		completeOwn: n.load("complete_own"), completes: n.load("completes"),
+		limits: n.load("limits"), same: n.load("same"), completeInTx: n.load("complete_in_tx"),
 
 		renew: n.load("renew"), purge: n.load("purge"), others: n.load("others"), unpurged: n.load("unpurged"),
 	}

@@ -24,20 +24,20 @@ func (t *session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	}
 	s, conn := t.table, t.conn.Conn
 	unconfirmed(conn) // forget the mark of earlier statements
-	sent, err := send(ctx, conn, t.prepared,
-		s.statements.same.call(nil, t.beganAt),
-		s.statements.completeInTx.call(nil, completionArgs(r)...),
-		s.statements.commit.call(nil))
+	done, tag, err := send(ctx, conn, t.prepared,
+		statementCall{text: s.statements.same, args: []any{t.beganAt}},
+		statementCall{text: s.statements.completeInTx, args: completionArgs(r)},
+		statementCall{text: commitTx})
 	if unconfirmed(conn) {
 		return notReplicated("complete")
 	}
 	if t.prepared && notPrepared(err) {
 		s.stopPreparing(ctx, err) // without a second try: it undid the writes of the handler
 	}
-	if err == nil && sent.tag.String() != "COMMIT" {
-		return lazytx.NotApplied(storeName, "the server answered COMMIT with "+sent.tag.String())
+	if err == nil && tag.String() != "COMMIT" {
+		return lazytx.NotApplied(storeName, "the server answered COMMIT with "+tag.String())
 	}
-	return failCommit(err, sent.done)
+	return failCommit(err, done)
 }
 
 // ready returns an error if there is no transaction to commit.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
@@ -69,17 +70,17 @@ func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 	s := t.table
 	send := func() error {
 		if t.prepared {
-			for _, st := range []*statement{s.statements.begin, s.statements.limits, s.statements.same, s.statements.completeInTx, s.statements.commit} {
-				if _, err := prepare(ctx, conn, st); err != nil {
+			for _, text := range []string{beginTx, s.statements.limits, s.statements.same, s.statements.completeInTx, commitTx} {
+				if _, err := prepare(ctx, conn, text); err != nil {
 					return err
 				}
 			}
 		}
 		var process uint32
-		_, err := send(ctx, conn, t.prepared, s.statements.begin.call(nil), s.statements.limits.call(func(row *binaryRow) {
-			t.beganAt = row.bigint()
-			process = uint32(row.integer()) //nolint:gosec // its bits
-		}, strconv.FormatInt(s.Options.TxTimeout.Milliseconds(), 10)+"ms"))
+		_, _, err := send(ctx, conn, t.prepared, statementCall{text: beginTx}, statementCall{
+			s.statements.limits, []any{strconv.FormatInt(s.Options.TxTimeout.Milliseconds(), 10) + "ms"},
+			func(row sqlstore.Row) error { return row.Scan(&t.beganAt, &process, nil, nil) },
+		})
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was
 		// not needed yet.
 		t.prepared = t.prepared && conn.PgConn().PID() == process
