@@ -54,7 +54,7 @@ func ExampleMigrations() {
 		panic(err)
 	}
 	for _, m := range list {
-		fmt.Println(m.Version, m.Name, len(m.Goose()) > 0)
+		fmt.Println(m.Version, m.Name, len(m.Goose) > 0)
 	}
 	// Output:
 	// 1 0001_records true

@@ -9,13 +9,10 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// Migration is one step of the schema. Its statements commit one by one, so another tool
-// that stops within a step leaves it to [Migrate] to complete it.
-type Migration = sqlstore.Migration
-
-// Migrations returns every step of the schema for c, in order. The error wraps
-// ErrInvalid.
-func Migrations(c Config) ([]Migration, error) { return dialect.Migrations(sqlstore.Options(c)) }
+// Migrations returns every step of the schema for c, in order. The statements of each
+// commit one by one, so another tool that stops within a step leaves it to [Migrate] to
+// complete it. The error wraps ErrInvalid.
+func Migrations(c Config) ([]store.Migration, error) { return dialect.Migrations(sqlstore.Options(c)) }
 
 // Migrate brings the table up to the version of this release. Any number of processes may
 // call it at once, while others use the table: one does the work, and the rest wait until
@@ -31,7 +28,7 @@ func Migrate(ctx context.Context, db *sql.DB, c Config) error {
 }
 
 // SchemaVersion returns the version of the schema of c: the Version of the last
-// [Migration] that was applied. 0 means that there is none.
+// [store.Migration] that was applied. 0 means that there is none.
 func SchemaVersion(ctx context.Context, db *sql.DB, c Config) (int, error) {
 	return dialect.Version(ctx, db, sqlstore.Options(c))
 }

@@ -7,16 +7,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/store/internal/sqlstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// Migration is one step of the schema of PostgreSQL. Its statements belong in one
-// transaction, and do not create the schema.
-type Migration = sqlstore.Migration
-
-// Migrations returns every step of the schema for c, in order. The error wraps
+// Migrations returns every step of the schema for c, in order. The statements of each
+// belong in one transaction, and do not create the schema of PostgreSQL. The error wraps
 // ErrInvalid.
-func Migrations(c Config) ([]Migration, error) {
+func Migrations(c Config) ([]store.Migration, error) {
 	o, err := c.options()
 	if err != nil {
 		return nil, err
@@ -58,7 +55,7 @@ func Migrate[P Pool](ctx context.Context, db P, c Config) error {
 }
 
 // SchemaVersion returns the version of the schema of c: the Version of the last
-// [Migration] that was applied. 0 means that there is none.
+// [store.Migration] that was applied. 0 means that there is none.
 func SchemaVersion[P Pool](ctx context.Context, db P, c Config) (int, error) {
 	t, err := newTable(databaseOf(db), c)
 	if err != nil {

@@ -4,15 +4,13 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// Migration is one step of the schema. Its statements belong in one transaction.
-type Migration = sqlstore.Migration
-
-// Migrations returns every step of the schema for c, in order. The error wraps
-// ErrInvalid.
-func Migrations(c Config) ([]Migration, error) { return dialect.Migrations(c.options()) }
+// Migrations returns every step of the schema for c, in order. The statements of each
+// belong in one transaction. The error wraps ErrInvalid.
+func Migrations(c Config) ([]store.Migration, error) { return dialect.Migrations(c.options()) }
 
 // Migrate brings the table up to the version of this release, in one transaction. Any
 // number of processes may call it at once, while others use the table: one does the work,
@@ -27,7 +25,7 @@ func Migrate(ctx context.Context, db *sql.DB, c Config) error {
 }
 
 // SchemaVersion returns the version of the schema of c: the Version of the last
-// [Migration] that was applied. 0 means that there is none.
+// [store.Migration] that was applied. 0 means that there is none.
 func SchemaVersion(ctx context.Context, db *sql.DB, c Config) (int, error) {
 	return dialect.Version(ctx, db, c.options())
 }

@@ -21,17 +21,13 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
-
-// Migration is a step of the schema, of any of the stores.
-type Migration = reprisepg.Migration
 
 // Schema is the schema of a store in a database of SQL.
 type Schema struct {
 	Pool       func() *sql.DB // over a database without the tables
 	Dialect    goose.Dialect
-	Migrations []Migration // of this release
+	Migrations []store.Migration // of this release
 
 	New     func(*sql.DB, *slog.Logger) (labtest.TransactorStore, error)
 	Open    func(context.Context, *sql.DB, *slog.Logger) error
@@ -57,7 +53,7 @@ func Run(t *testing.T, open func(*testing.T) *Schema, tx func(context.Context) (
 
 // NeverChange is a test: an applied migration stays unchanged; a change is another
 // migration.
-func NeverChange(t *testing.T, list []Migration, digests ...string) {
+func NeverChange(t *testing.T, list []store.Migration, digests ...string) {
 	t.Helper()
 	if len(list) != len(digests) {
 		t.Fatalf("%d migrations and %d digests", len(list), len(digests))
@@ -265,7 +261,7 @@ func (s *Schema) AnotherTool(t *testing.T) {
 	db := s.Pool()
 	files := fstest.MapFS{}
 	for _, m := range s.Migrations {
-		files[m.Name+".sql"] = &fstest.MapFile{Data: []byte(m.Goose())}
+		files[m.Name+".sql"] = &fstest.MapFile{Data: []byte(m.Goose)}
 	}
 	provider, err := goose.NewProvider(s.Dialect, db, files)
 	labtest.Must(t, err)

@@ -32,15 +32,14 @@ func (t *Table) version(ctx context.Context, on Conn) (version int, err error) {
 // One of several callers applies them, and the others wait until ctx ends. The error is
 // ErrMisconfigured if this release cannot use the table then.
 func (t *Table) Migrate(ctx context.Context) error {
-	list := t.Dialect.MigrationsOf(t.Options.Table)
 	for {
 		applied, err := t.Version(ctx)
 		switch {
 		case err != nil:
-		case applied >= len(list):
+		case applied >= len(t.Dialect.Steps):
 			err = t.Read(ctx, "migrate", func(ctx context.Context, on Conn) error { return t.accept(ctx, on, applied) })
 		default:
-			err = t.migrateAlone(ctx, list)
+			err = t.migrateAlone(ctx)
 		}
 		// A statement that waits for the transactions on the table gives up, because later
 		// users of the table wait behind it. They go on between two tries. SQLite refuses even
@@ -52,11 +51,11 @@ func (t *Table) Migrate(ctx context.Context) error {
 }
 
 // migrateAlone applies the missing steps once no other process migrates the table.
-func (t *Table) migrateAlone(ctx context.Context, list []Migration) error {
+func (t *Table) migrateAlone(ctx context.Context) error {
 	var result error
 	err := t.Lend(ctx, "migrate", func(on Conn) (broken bool) {
 		if result = t.Dialect.alone(ctx, on, t.Options.Table); result == nil {
-			result = t.migrate(ctx, on, list)
+			result = t.migrate(ctx, on)
 		}
 		end := "COMMIT"
 		if result != nil {
@@ -83,7 +82,7 @@ func (d *Dialect) alone(ctx context.Context, on Conn, table string) error {
 	}
 }
 
-func (t *Table) migrate(ctx context.Context, on Conn, list []Migration) error {
+func (t *Table) migrate(ctx context.Context, on Conn) error {
 	if err := t.apply(ctx, on, t.Dialect.load(t.Options.Table, t.Dialect.Versions)); err != nil {
 		return err
 	}
@@ -91,14 +90,15 @@ func (t *Table) migrate(ctx context.Context, on Conn, list []Migration) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range list[min(applied, len(list)):] {
-		for _, statement := range m.up {
+	for i := applied; i < len(t.Dialect.Steps); i++ {
+		up, _ := t.Dialect.step(t.Options.Table, i)
+		for _, statement := range up {
 			if err := t.apply(ctx, on, statement); err != nil {
 				return err
 			}
 		}
 	}
-	return t.accept(ctx, on, max(applied, len(list)))
+	return t.accept(ctx, on, max(applied, len(t.Dialect.Steps)))
 }
 
 // apply executes a statement of a step.

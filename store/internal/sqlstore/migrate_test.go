@@ -1,6 +1,10 @@
 package sqlstore
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
+)
 
 // TestMigrationsRecordThemselves: in both directions, with each statement for another
 // tool in a block of its own.
@@ -12,7 +16,7 @@ func TestMigrationsRecordThemselves(t *testing.T) {
 		Steps:    []Step{{"records", []string{"CREATE {records}", "INDEX {due}"}, []string{"DROP {records}"}}, {"next", []string{"ALTER {records}"}, []string{"BACK {records}"}}},
 	}
 	list := d.MigrationsOf("t")
-	for i, want := range []Migration{
+	for i, want := range []store.Migration{
 		{
 			Version: 1, Name: "0001_records",
 			SQL:  "CREATE 't_migrations';\n\nCREATE 't';\n\nINDEX 't_due';\n\nINSERT INTO 't_migrations' (version) VALUES (1);\n",
@@ -32,7 +36,7 @@ func TestMigrationsRecordThemselves(t *testing.T) {
 		"-- +goose StatementBegin\nINSERT INTO 't_migrations' (version) VALUES (2);\n-- +goose StatementEnd\n" +
 		"\n-- +goose Down\n-- +goose StatementBegin\nBACK 't';\n-- +goose StatementEnd\n" +
 		"-- +goose StatementBegin\nDELETE FROM 't_migrations' WHERE version = 2;\n-- +goose StatementEnd\n"
-	if got := list[1].Goose(); got != want {
+	if got := list[1].Goose; got != want {
 		t.Errorf("for goose: %s", got)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Step is one step of the schema of a dialect, and the statements that undo it. A step
@@ -20,28 +22,9 @@ type Step struct {
 	Up, Down []string
 }
 
-// Migration is one step of the schema of a table. Another migration tool may apply its
-// SQL, which also records that it was applied, so that Migrate and Check know.
-type Migration struct {
-	Version int    // from 1, without gaps
-	Name    string // such as "0001_records"
-	SQL     string // several statements
-	Down    string // undoes SQL; the first step's deletes every record
-
-	up, down []string
-}
-
-// Goose returns the migration as a file for goose (github.com/pressly/goose), with both
-// directions. Atlas, golang-migrate and others take SQL and Down as they are.
-func (m Migration) Goose() string {
-	const begin, end = "-- +goose StatementBegin\n", ";\n-- +goose StatementEnd\n"
-	blocks := func(statements []string) string { return begin + strings.Join(statements, end+begin) + end }
-	return "-- +goose Up\n" + blocks(m.up) + "\n-- +goose Down\n" + blocks(m.down)
-}
-
 // Migrations returns every step of the schema of the table of o, in order. The error
 // wraps ErrInvalid.
-func (d *Dialect) Migrations(o Options) ([]Migration, error) {
+func (d *Dialect) Migrations(o Options) ([]store.Migration, error) {
 	o, err := Fill(d.Name, o)
 	if err != nil {
 		return nil, err
@@ -49,25 +32,34 @@ func (d *Dialect) Migrations(o Options) ([]Migration, error) {
 	return d.MigrationsOf(o.Table), nil
 }
 
-// MigrationsOf returns every step of the schema of a table, in order. Each records
-// itself.
-func (d *Dialect) MigrationsOf(table string) []Migration {
-	list := make([]Migration, len(d.Steps))
+// MigrationsOf returns every step of the schema of a table, in order.
+func (d *Dialect) MigrationsOf(table string) []store.Migration {
+	const end, begin, over = ";\n\n", "-- +goose StatementBegin\n", ";\n-- +goose StatementEnd\n"
+	list := make([]store.Migration, len(d.Steps))
 	for i, step := range d.Steps {
-		m := Migration{Version: i + 1, Name: fmt.Sprintf("%04d_%s", i+1, step.Name)}
-		m.up = append(slices.Clone(step.Up), fmt.Sprintf("INSERT INTO {migrations} (version) VALUES (%d)", m.Version))
-		m.down = append(slices.Clone(step.Down), fmt.Sprintf("DELETE FROM {migrations} WHERE version = %d", m.Version))
-		if i == 0 {
-			m.up = slices.Insert(m.up, 0, d.Versions)
-			m.down[len(m.down)-1] = "DROP TABLE {migrations}"
+		up, down := d.step(table, i)
+		list[i] = store.Migration{
+			Version: i + 1, Name: fmt.Sprintf("%04d_%s", i+1, step.Name),
+			SQL: strings.Join(up, end) + ";\n", Down: strings.Join(down, end) + ";\n",
+			Goose: "-- +goose Up\n" + begin + strings.Join(up, over+begin) + over + "\n-- +goose Down\n" + begin + strings.Join(down, over+begin) + over,
 		}
-		for _, statements := range [][]string{m.up, m.down} {
-			for n, s := range statements {
-				statements[n] = d.load(table, s)
-			}
-		}
-		m.SQL, m.Down = strings.Join(m.up, ";\n\n")+";\n", strings.Join(m.down, ";\n\n")+";\n"
-		list[i] = m
 	}
 	return list
+}
+
+// step returns the statements of a step of the schema of a table, and those that undo it.
+// Both record that.
+func (d *Dialect) step(table string, i int) (up, down []string) {
+	up = append(slices.Clone(d.Steps[i].Up), fmt.Sprintf("INSERT INTO {migrations} (version) VALUES (%d)", i+1))
+	down = append(slices.Clone(d.Steps[i].Down), fmt.Sprintf("DELETE FROM {migrations} WHERE version = %d", i+1))
+	if i == 0 {
+		up = slices.Insert(up, 0, d.Versions)
+		down[len(down)-1] = "DROP TABLE {migrations}"
+	}
+	for _, statements := range [][]string{up, down} {
+		for n, s := range statements {
+			statements[n] = d.load(table, s)
+		}
+	}
+	return up, down
 }

@@ -33,7 +33,7 @@ func TestAtlasSum(t *testing.T) {
 // Migrations are printed in the order in which they run, each under its name.
 func TestMigrationsArePrintedInOrder(t *testing.T) {
 	t.Parallel()
-	list := []reprisepg.Migration{{Version: 1, Name: "0001_a", SQL: "up a;\n", Down: "down a;\n"}, {Version: 2, Name: "0002_b", SQL: "up b;\n", Down: "down b;\n"}}
+	list := []store.Migration{{Version: 1, Name: "0001_a", SQL: "up a;\n", Down: "down a;\n"}, {Version: 2, Name: "0002_b", SQL: "up b;\n", Down: "down b;\n"}}
 	for down, want := range map[bool]string{
 		false: "-- 0001_a.sql\nup a;\n\n-- 0002_b.sql\nup b;\n",
 		true:  "-- 0002_b.sql\ndown b;\n\n-- 0001_a.sql\ndown a;\n",

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // file is a file for another tool.
@@ -18,7 +18,7 @@ type file struct {
 }
 
 // migrationFiles returns the files of a format.
-func migrationFiles(list []reprisepg.Migration, format string, down bool) ([]file, error) {
+func migrationFiles(list []store.Migration, format string, down bool) ([]file, error) {
 	if down && format != "sql" {
 		return nil, usage("--down goes with --format sql; the other formats have both directions")
 	}
@@ -28,7 +28,7 @@ func migrationFiles(list []reprisepg.Migration, format string, down bool) ([]fil
 	case "goose":
 		var files []file
 		for _, m := range list {
-			files = append(files, file{name: m.Name + ".sql", content: []byte(m.Goose())})
+			files = append(files, file{name: m.Name + ".sql", content: []byte(m.Goose)})
 		}
 		return files, nil
 	case "golang-migrate":
@@ -43,7 +43,7 @@ func migrationFiles(list []reprisepg.Migration, format string, down bool) ([]fil
 	return nil, usage("--format is %q, want sql, goose, atlas or golang-migrate", format)
 }
 
-func sqlFiles(list []reprisepg.Migration, down bool) []file {
+func sqlFiles(list []store.Migration, down bool) []file {
 	var files []file
 	for _, m := range list {
 		text := m.SQL
@@ -61,7 +61,7 @@ func sqlFiles(list []reprisepg.Migration, down bool) []file {
 // atlasFiles returns a directory of Atlas. Atlas finds out itself how to undo a
 // migration, and refuses other .sql files in the directory. So the statements that undo
 // the migrations are in a folder below, for a person to run.
-func atlasFiles(list []reprisepg.Migration) []file {
+func atlasFiles(list []store.Migration) []file {
 	var up, down []file
 	for _, m := range list {
 		up = append(up, file{name: m.Name + ".sql", content: []byte(m.SQL)})

@@ -3,6 +3,7 @@ package connect
 import (
 	"context"
 
+	"github.com/reprise-go/reprise/core/store"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
@@ -10,14 +11,14 @@ import (
 
 // Schema is the schema of a store in a database.
 type Schema struct {
-	Migrations []reprisepg.Migration // all of them
+	Migrations []store.Migration // all of them
 	Version    func(ctx context.Context) (int, error)
 	Migrate    func(ctx context.Context) error
 }
 
 // Migrations returns the migrations for the settings, of PostgreSQL unless they name
 // another database. It is nil for a store without a schema.
-func Migrations(s *Settings) ([]reprisepg.Migration, error) {
+func Migrations(s *Settings) ([]store.Migration, error) {
 	kind := Postgres
 	if s.URL != "" {
 		var err error
