@@ -32,24 +32,10 @@ func bareDatabase(t *testing.T) string {
 func schema(t *testing.T) *schematest.Schema {
 	t.Helper()
 	raw := bareDatabase(t)
-	list, err := reprisemysql.Migrations(reprisemysql.Config{})
-	labtest.Must(t, err)
-	return &schematest.Schema{
-		Pool: func() *sql.DB { return mysqlserver.Pool(t, raw+"?parseTime=true", 0) }, Dialect: goose.DialectMySQL, Migrations: list,
-		New: func(db *sql.DB, logger *slog.Logger) (labtest.TransactorStore, error) {
-			return reprisemysql.New(db, reprisemysql.Config{Logger: logger})
-		},
-		Open: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
-			_, err := reprisemysql.Open(ctx, db, reprisemysql.Config{Logger: logger})
-			return err
-		},
-		Migrate: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
-			return reprisemysql.Migrate(ctx, db, reprisemysql.Config{Logger: logger})
-		},
-		Version: func(ctx context.Context, db *sql.DB) (int, error) {
-			return reprisemysql.SchemaVersion(ctx, db, reprisemysql.Config{})
-		},
-	}
+	s := schematest.Of(t, func(log *slog.Logger) reprisemysql.Config { return reprisemysql.Config{Logger: log} }, reprisemysql.Migrations,
+		reprisemysql.New, reprisemysql.Open, reprisemysql.Migrate, reprisemysql.SchemaVersion)
+	s.Dialect, s.Pool = goose.DialectMySQL, func() *sql.DB { return mysqlserver.Pool(t, raw+"?parseTime=true", 0) }
+	return s
 }
 
 func TestMigrationsNeverChange(t *testing.T) {

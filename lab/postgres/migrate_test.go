@@ -36,30 +36,13 @@ func pgBare(t *testing.T) *pgFixture {
 // schema is that of the fixture.
 func (f *pgFixture) schema(t *testing.T) *schematest.Schema {
 	t.Helper()
-	list, err := reprisepg.Migrations(f.Config)
-	labtest.Must(t, err)
-	config := func(logger *slog.Logger) reprisepg.Config {
-		return reprisepg.Config{Schema: f.Config.Schema, Logger: logger, Accept: []string{"fsync"}} // which test servers run without
+	s := schematest.Of(t, func(log *slog.Logger) reprisepg.Config {
+		return reprisepg.Config{Schema: f.Config.Schema, Logger: log, Accept: []string{"fsync"}} // which test servers run without
+	}, reprisepg.Migrations, reprisepg.New[*sql.DB], reprisepg.Open[*sql.DB], reprisepg.Migrate[*sql.DB], reprisepg.SchemaVersion[*sql.DB])
+	s.Dialect, s.Pool = goose.DialectPostgres, func() *sql.DB {
+		return labtest.NewDB(t, f.Pool.Config().ConnString(), labtest.SessionParam("search_path", f.Config.Schema))
 	}
-	return &schematest.Schema{
-		Pool: func() *sql.DB {
-			return labtest.NewDB(t, f.Pool.Config().ConnString(), labtest.SessionParam("search_path", f.Config.Schema))
-		},
-		Dialect: goose.DialectPostgres, Migrations: list,
-		New: func(db *sql.DB, logger *slog.Logger) (labtest.TransactorStore, error) {
-			return reprisepg.New(db, config(logger))
-		},
-		Open: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
-			_, err := reprisepg.Open(ctx, db, config(logger))
-			return err
-		},
-		Migrate: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
-			return reprisepg.Migrate(ctx, db, config(logger))
-		},
-		Version: func(ctx context.Context, db *sql.DB) (int, error) {
-			return reprisepg.SchemaVersion(ctx, db, config(nil))
-		},
-	}
+	return s
 }
 
 func TestPostgresNextReleaseMigratesWhileThisOneRuns(t *testing.T) {

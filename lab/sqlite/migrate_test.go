@@ -19,24 +19,10 @@ import (
 func (d driver) schema(t *testing.T) *schematest.Schema {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "records.db")
-	list, err := reprisesqlite.Migrations(reprisesqlite.Config{})
-	labtest.Must(t, err)
-	return &schematest.Schema{
-		Pool: func() *sql.DB { return d.open(t, file) }, Dialect: goose.DialectSQLite3, Migrations: list,
-		New: func(db *sql.DB, logger *slog.Logger) (labtest.TransactorStore, error) {
-			return reprisesqlite.New(db, reprisesqlite.Config{Logger: logger})
-		},
-		Open: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
-			_, err := reprisesqlite.Open(ctx, db, reprisesqlite.Config{Logger: logger})
-			return err
-		},
-		Migrate: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
-			return reprisesqlite.Migrate(ctx, db, reprisesqlite.Config{Logger: logger})
-		},
-		Version: func(ctx context.Context, db *sql.DB) (int, error) {
-			return reprisesqlite.SchemaVersion(ctx, db, reprisesqlite.Config{})
-		},
-	}
+	s := schematest.Of(t, func(log *slog.Logger) reprisesqlite.Config { return reprisesqlite.Config{Logger: log} }, reprisesqlite.Migrations,
+		reprisesqlite.New, reprisesqlite.Open, reprisesqlite.Migrate, reprisesqlite.SchemaVersion)
+	s.Dialect, s.Pool = goose.DialectSQLite3, func() *sql.DB { return d.open(t, file) }
+	return s
 }
 
 func TestMigrationsNeverChange(t *testing.T) {

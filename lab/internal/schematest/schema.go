@@ -35,6 +35,28 @@ type Schema struct {
 	Version func(context.Context, *sql.DB) (int, error)
 }
 
+// Of returns the schema of a store, whose package has these functions. The caller sets
+// its Pool and its Dialect.
+func Of[C any, S labtest.TransactorStore](
+	t *testing.T, config func(*slog.Logger) C, migrations func(C) ([]store.Migration, error),
+	construct func(*sql.DB, C) (S, error), open func(context.Context, *sql.DB, C) (S, error),
+	migrate func(context.Context, *sql.DB, C) error, version func(context.Context, *sql.DB, C) (int, error),
+) *Schema {
+	t.Helper()
+	list, err := migrations(config(nil))
+	labtest.Must(t, err)
+	return &Schema{
+		Migrations: list,
+		New:        func(db *sql.DB, log *slog.Logger) (labtest.TransactorStore, error) { return construct(db, config(log)) },
+		Open: func(ctx context.Context, db *sql.DB, log *slog.Logger) error {
+			_, err := open(ctx, db, config(log))
+			return err
+		},
+		Migrate: func(ctx context.Context, db *sql.DB, log *slog.Logger) error { return migrate(ctx, db, config(log)) },
+		Version: func(ctx context.Context, db *sql.DB) (int, error) { return version(ctx, db, config(nil)) },
+	}
+}
+
 // Run runs the tests of a schema that need no more than it, each over a new one, and
 // [Schema.Rollout].
 func Run(t *testing.T, open func(*testing.T) *Schema, tx func(context.Context) (*sql.Tx, error)) {
