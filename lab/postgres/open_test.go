@@ -68,7 +68,7 @@ func TestPostgresOpens(t *testing.T) {
 		{"as migrated", "SELECT", ""},
 		{
 			"row-level security without a policy", secured,
-			"a policy of row-level security that allows it every row; row-level security applies to this role: CREATE POLICY",
+			"with row-level security a policy that allows it every row; row-level security applies to this role: CREATE POLICY",
 		},
 		{
 			"a policy without deletion", secured + "CREATE POLICY p ON " + table + " FOR INSERT TO app WITH CHECK (true); " +

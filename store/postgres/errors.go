@@ -86,20 +86,10 @@ func advice(op string, err error) string {
 		return ""
 	case hasCode(err, codeNoTable, codeNoColumn, codeNoFunction, codeNoSchema):
 		return "; the schema is missing or older than this release: run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
-	case noPrivilege && refusedByPolicy(err):
-		return "; the role needs a policy of row-level security that allows it every row"
-	case noPrivilege:
-		return "; give the role what reprisepg.Grants returns"
+	case noPrivilege: // or a policy refused a row, which has the same code
+		return "; give the role what reprisepg.Grants returns, and with row-level security a policy that allows it every row"
 	}
 	return ""
-}
-
-// refusedByPolicy reports whether row-level security refused a row. The error has the
-// code of a missing grant, but also names the function of the server that reported it, in
-// every language.
-func refusedByPolicy(err error) bool {
-	var serverErr *pgconn.PgError
-	return errors.As(err, &serverErr) && serverErr.Routine == "ExecWithCheckOptions"
 }
 
 // failAcquire wraps the failure to get a connection, before any statement was sent. If
