@@ -15,8 +15,7 @@ import (
 
 // TestPostgresListsAlongThePrimaryKey: each statement of a listing reads along the
 // primary key, a page takes several of them, and among many completed records an operator
-// finds the one that lapsed. The number of all records is an estimate once there are
-// statistics.
+// finds the one that lapsed.
 func TestPostgresListsAlongThePrimaryKey(t *testing.T) {
 	t.Parallel()
 	const records = 12_000
@@ -24,10 +23,6 @@ func TestPostgresListsAlongThePrimaryKey(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t), watch.option)
 	st, ctx := f.Leased(t), t.Context()
 	f.exec(t, f.pgInsert("(SELECT sha256(n::text::bytea) AS id FROM generate_series(1, $1::bigint) AS n) AS s", nil), records)
-	page, err := st.List(ctx, store.Query{Limit: 1})
-	if err != nil || page.Total != 0 || page.Scanned != 1 || page.Next == "" {
-		t.Errorf("a first page of a table without statistics is %+v, %v", page, err)
-	}
 	f.exec(t, "ANALYZE "+f.records())
 	stuck := labtest.NewClaim()
 	stuck.Lease = time.Millisecond
@@ -35,8 +30,8 @@ func TestPostgresListsAlongThePrimaryKey(t *testing.T) {
 	pgPass(5 * time.Millisecond)
 
 	lapsed := store.Query{States: store.States(store.StateLapsed), Limit: 100}
-	page, err = st.List(ctx, lapsed)
-	if err != nil || page.Scanned != 10_000 || page.Next == "" || page.Total < records*9/10 || page.Total > records*11/10 {
+	page, err := st.List(ctx, lapsed)
+	if err != nil || page.Scanned != 10_000 || page.Next == "" {
 		t.Errorf("the first page is %+v, %v", page, err)
 	}
 	found := page.Records

@@ -29,8 +29,6 @@ func newDialect(n *names) *sqlstore.Dialect {
 		Unseen:   true,
 		Unique:   " ON CONFLICT (id) DO NOTHING",
 		Numbered: true,
-		Estimate: "SELECT CASE WHEN reltuples > 0 AND relpages > 0 THEN reltuples / relpages * (pg_relation_size(oid) / current_setting('block_size')::bigint) " +
-			"ELSE 0 END::bigint FROM pg_class WHERE oid = '" + n.records + "'::regclass",
 		Tables: "SELECT n.nspname || '.' || c.relname, format('%I.%I', n.nspname, c.relname) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace " +
 			"WHERE c.relkind IN ('r', 'p') AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AND " +
 			"(SELECT COUNT(*) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname IN " + sqlstore.TableColumns + ") = " + sqlstore.TableColumnsCount + " ORDER BY 1 LIMIT 10",

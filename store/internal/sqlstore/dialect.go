@@ -107,10 +107,6 @@ type Dialect struct {
 	// Numbered says that the parameters of a statement are $1 and so on, and not ?.
 	Numbered bool
 
-	// Estimate is the query of about how many rows the table has. Empty means that there is
-	// no quick one.
-	Estimate string
-
 	// Tables is the query of the tables of any store, ten at most: the name of each as
 	// Options.Table has it, or with what else tells where it is, and its quoted name.
 	Tables string

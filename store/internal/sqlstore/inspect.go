@@ -86,18 +86,6 @@ func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return store.Page{}, err
 	}
-	page, err := t.page(ctx, q)
-	if err == nil && (page.Next != "" || q.After != "") {
-		err = t.estimate(ctx, &page)
-	}
-	if err != nil {
-		return store.Page{}, err
-	}
-	return page, nil
-}
-
-// page returns a page without the number of all records, unless it has all of them.
-func (t *Table) page(ctx context.Context, q store.Query) (store.Page, error) {
 	after, err := t.parseCursor(q.After)
 	if err != nil {
 		return store.Page{}, err
@@ -135,25 +123,12 @@ func (t *Table) page(ctx context.Context, q store.Query) (store.Page, error) {
 		}
 		switch {
 		case len(rows) < scannedAtOnce:
-			if q.After == "" {
-				page.Total = int64(page.Scanned) // that was all of them
-			}
 			return page, nil
 		case page.Scanned >= scannedPerPage:
 			page.Next = t.cursor(after)
 			return page, nil
 		}
 	}
-}
-
-// estimate sets the total of a page to what the database estimates, if it does.
-func (t *Table) estimate(ctx context.Context, page *store.Page) error {
-	if t.statements.estimate == "" {
-		return nil
-	}
-	return t.Read(ctx, "list", func(ctx context.Context, on Conn) error {
-		return on.Query(ctx, t.statements.estimate, func(r Row) error { return r.Scan(&page.Total) })
-	})
 }
 
 // listAfter reads the rows behind an ID.

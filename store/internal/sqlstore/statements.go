@@ -17,7 +17,7 @@ type statements struct {
 	claim, renew, complete, unknown   string
 	completeOwn, completeHeld         string
 	touch, remove, empty, purge, trim string
-	await, estimate                   string
+	await                             string
 	dueToPurge, dueToTrim             string
 }
 
@@ -142,7 +142,6 @@ func (d *Dialect) statements(table string) statements {
 		await: load("INSERT INTO {records} (owner, fingerprint, due_at, id, fence, attempt, claimed_at, lease_until, valid_until, at_most_once, " +
 			"label, description, retention, horizon, version, state, revision, replay_until, reason) " +
 			"VALUES (?, ?, ?, ?, ?, 0, 0, 0, 0, 0, '', '', 0, 0, 1, 1, 1, 0, '')" + d.Unique),
-		estimate: load(d.Estimate),
 		empty: load("UPDATE {records} SET owner = ?, fingerprint = ?, due_at = ?, version = 1, state = 1, revision = revision + 1, " +
 			"lease_until = 0, valid_until = 0, label = '', description = '', reason = '', payload = NULL" + same),
 
