@@ -57,7 +57,8 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	})
 }
 
-// TestNamesOfTablesIgnoreCase: as SQLite has it, so two spellings are one store.
+// TestNamesOfTablesIgnoreCase: as SQLite has it, so two spellings are one store. A name
+// without a table is told which others there are.
 func TestNamesOfTablesIgnoreCase(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
@@ -74,6 +75,9 @@ func TestNamesOfTablesIgnoreCase(t *testing.T) {
 			r := labtest.Claimed(t, upper)
 			labtest.WantClaim(t, lower, labtest.Rival(r), store.InProgress)
 		}
+		wrong, err := reprisesqlite.New(d.open(t, file), reprisesqlite.Config{})
+		labtest.Must(t, err)
+		schematest.WantFinding(t, "the wrong table", wrong, store.Unsafe, "there are records in payments")
 		page, err := upper.List(t.Context(), store.Query{Limit: 1})
 		labtest.Must(t, err)
 		if rest, err := lower.List(t.Context(), store.Query{Limit: 1, After: page.Next}); err != nil || len(rest.Records) != 1 || rest.Records[0].ID == page.Records[0].ID {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -139,6 +140,11 @@ func (t *Table) checkSchema(ctx context.Context) (f store.Finding, found bool, e
 		f, found, err = t.judgeSchema(ctx, on, applied)
 		return err
 	})
+	if found && applied == 0 { // or it has another name
+		if others, _ := t.Elsewhere(ctx); len(others) > 0 {
+			f.Detail += "; if Config has the wrong name: there are records in " + strings.Join(others, ", ")
+		}
+	}
 	return f, found, err
 }
 
