@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql"
 	"log/slog"
 	"path/filepath"
@@ -25,16 +24,11 @@ func (d driver) schema(t *testing.T) *schematest.Schema {
 	return s
 }
 
-func TestMigrationsNeverChange(t *testing.T) {
-	t.Parallel()
-	list, err := reprisesqlite.Migrations(reprisesqlite.Config{})
-	labtest.Must(t, err)
-	schematest.NeverChange(t, list, "a7fce8c35f7f52d14e1aaa98437956c51a21b9a9ad42c65c06dba43de3f3ca5d")
-}
-
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) { schematest.Run(t, d.schema, reprisesqlite.Tx) })
+	onDrivers(t, func(t *testing.T, d driver) {
+		schematest.Run(t, d.schema, reprisesqlite.Tx, "a7fce8c35f7f52d14e1aaa98437956c51a21b9a9ad42c65c06dba43de3f3ca5d")
+	})
 }
 
 // TestFailedMigrationChangesNothing: a step is applied as a whole or not at all.

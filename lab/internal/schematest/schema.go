@@ -57,12 +57,12 @@ func Of[C any, S labtest.TransactorStore](
 	}
 }
 
-// Run runs the tests of a schema that need no more than it, each over a new one, and
-// [Schema.Rollout].
-func Run(t *testing.T, open func(*testing.T) *Schema, tx func(context.Context) (*sql.Tx, error)) {
+// Run runs the tests of a schema, each over a new one.
+func Run(t *testing.T, open func(*testing.T) *Schema, tx func(context.Context) (*sql.Tx, error), digests ...string) {
 	t.Helper()
 	for name, test := range map[string]func(*Schema, *testing.T){
-		"many migrate at once": (*Schema).AtOnce, "another tool migrates": (*Schema).AnotherTool,
+		"an applied migration never changes": func(s *Schema, t *testing.T) { t.Helper(); NeverChange(t, s.Migrations, digests...) },
+		"many migrate at once":               (*Schema).AtOnce, "another tool migrates": (*Schema).AnotherTool,
 		"a table of another program is refused":         (*Schema).Foreign,
 		"the next release migrates while this one runs": func(s *Schema, t *testing.T) { t.Helper(); s.Rollout(t, tx) },
 	} {
