@@ -10,6 +10,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
 // Limits of batches.
@@ -134,8 +135,8 @@ func (t *table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 // sendBatch sends a batch. If it returns nil, every call has its answer or needs a
 // separate statement.
 func (t *table) sendBatch(ctx context.Context, b *callBatch) error {
-	return t.Use(ctx, "batch", func(ctx context.Context, c *connection) error {
-		err := c.send(ctx, func() []statementCall { return b.statements(&t.statements, t.Recent.Common()) })
+	return t.Write(ctx, "batch", func(ctx context.Context, on sqlstore.Conn) error {
+		err := connectionOf(on).send(ctx, func() []statementCall { return b.statements(&t.statements, t.Recent.Common()) })
 		var serverErr *pgconn.PgError
 		if errors.As(err, &serverErr) && undone(serverErr) && serverErr.Code != codeReadOnly { // one of them may have caused it
 			return errAlone

@@ -16,7 +16,11 @@ func (t *table) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequ
 		inserted, result = true, sqlstore.Granted(1, fence, time.Duration(left)*time.Microsecond)
 		return err
 	}
-	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{{t.statements.claimInsert, claimArgs(r), read}} })
+	args := []any{
+		r.ID[:], r.Owner[:], r.Fingerprint[:], r.Lease.Microseconds(), r.Retention.Microseconds(), r.Horizon.Microseconds(),
+		r.Label, flag(r.AtMostOnce), r.Description,
+	}
+	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{{t.statements.claimInsert, args, read}} })
 	return result, inserted, t.Dialect.Executed(err)
 }
 
@@ -40,14 +44,6 @@ func scanSeen(row sqlstore.Row, found *sqlstore.Seen, others ...any) error {
 		&found.LeaseUntil, &found.ValidUntil, &found.AtMostOnce, &found.Payload)...)
 	found.Found, found.Clock = true, found.At
 	return err
-}
-
-// claimArgs are the parameters of claim_insert.sql.
-func claimArgs(r *store.ClaimRequest) []any {
-	return []any{
-		r.ID[:], r.Owner[:], r.Fingerprint[:], r.Lease.Microseconds(), r.Retention.Microseconds(), r.Horizon.Microseconds(),
-		r.Label, flag(r.AtMostOnce), r.Description,
-	}
 }
 
 // flag is a condition as the table has it.

@@ -1,6 +1,7 @@
 package reprisepg
 
 import (
+	"cmp"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -60,16 +61,20 @@ type Config struct {
 // identifier of a schema: see that of a table.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// options returns the part of c that all databases have, with its defaults filled in, or
-// an ErrInvalid that names the first invalid field.
-func (c Config) options() (sqlstore.Options, error) {
-	if c.Schema != "" && !identifier.MatchString(c.Schema) {
-		return sqlstore.Options{}, invalid("Config.Schema %q: want at most 63 bytes: a letter or underscore, then letters, digits and _", c.Schema)
+// options returns the names of the table of c, and the part of c that all databases have,
+// with its defaults filled in, or an ErrInvalid that names the first invalid field.
+func (c Config) options() (n names, o sqlstore.Options, err error) {
+	schema := cmp.Or(c.Schema, DefaultSchema)
+	if !identifier.MatchString(schema) {
+		return n, o, invalid("Config.Schema %q: want at most 63 bytes: a letter or underscore, then letters, digits and _", schema)
 	}
 	for _, code := range c.Accept {
 		if !slices.Contains(findingCodes, code) {
-			return sqlstore.Options{}, invalid("Config.Accept %q is not the code of a finding; want one of %s", code, strings.Join(findingCodes, ", "))
+			return n, o, invalid("Config.Accept %q is not the code of a finding; want one of %s", code, strings.Join(findingCodes, ", "))
 		}
 	}
-	return sqlstore.Fill(storeName, sqlstore.Options{Table: c.Table, TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
+	o, err = sqlstore.Fill(storeName, sqlstore.Options{Table: c.Table, TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
+	n = newNames(o.Table, schema)
+	o.Table = n.table
+	return n, o, err
 }

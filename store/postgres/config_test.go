@@ -14,11 +14,10 @@ import (
 func TestLongestNamesFit(t *testing.T) {
 	t.Parallel()
 	c := Config{Schema: strings.Repeat("s", 63), Table: strings.Repeat("t", 50)}
-	o, err := c.options()
+	names, _, err := c.options()
 	if err != nil {
 		t.Error(err)
 	}
-	names := newNames(o.Table, c.Schema)
 	for _, name := range append(names.functions, names.migrations) {
 		if parts := strings.Split(strings.ReplaceAll(name, `"`, ""), "."); len(parts[len(parts)-1]) > 63 {
 			t.Errorf("%s is longer than 63 bytes", name)

@@ -103,11 +103,10 @@ func failAcquire(op string, err error, waited time.Duration, used, limit int) er
 	switch {
 	case errors.Is(err, store.ErrMisconfigured): // of another driver
 		return fmt.Errorf("%w: %s", err, op)
+	case limit > 0 && used >= limit && contextEnded(err) && !said:
+		sentinel = store.ErrBusy
 	case !errors.Is(sentinel, store.ErrMisconfigured):
 		sentinel = store.ErrUnavailable
-	}
-	if limit > 0 && used >= limit && contextEnded(err) && !said {
-		sentinel = store.ErrBusy
 	}
 	if errors.Is(err, context.DeadlineExceeded) && !said {
 		return fmt.Errorf("%w: postgres: %s: no connection available within %v (%d are in use; the limit of the pool is %d)",

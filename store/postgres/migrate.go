@@ -1,7 +1,6 @@
 package reprisepg
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
@@ -14,11 +13,10 @@ import (
 // belong in one transaction, and do not create the schema of PostgreSQL. The error wraps
 // ErrInvalid.
 func Migrations(c Config) ([]store.Migration, error) {
-	o, err := c.options()
+	n, _, err := c.options()
 	if err != nil {
 		return nil, err
 	}
-	n := newNames(o.Table, cmp.Or(c.Schema, DefaultSchema))
 	return newDialect(&n).MigrationsOf(n.table), nil
 }
 
@@ -26,11 +24,11 @@ func Migrations(c Config) ([]store.Migration, error) {
 // and write records, and cannot change the schema. Grants quotes the role. The error
 // wraps ErrInvalid.
 func Grants(c Config, role string) (string, error) {
-	o, err := c.options()
+	n, _, err := c.options()
 	if err != nil {
 		return "", err
 	}
-	n, to := newNames(o.Table, cmp.Or(c.Schema, DefaultSchema)), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
+	to := " TO " + pgx.Identifier{role}.Sanitize() + ";\n"
 	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{n.schema}.Sanitize() + to +
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + n.records + to +
 		"GRANT EXECUTE ON FUNCTION " + strings.Join(n.functions, ", ") + to +

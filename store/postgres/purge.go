@@ -16,8 +16,8 @@ import (
 // one starts at the front.
 func (t *table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	from, last := t.purgeFrom.Load(), int64(0)
-	err = t.Use(ctx, "purge", func(ctx context.Context, c *connection) error {
-		return t.Dialect.Executed(c.Query(ctx, t.statements.purge, func(row sqlstore.Row) error { return row.Scan(&purged, &last) }, limit, from))
+	err = t.Write(ctx, "purge", func(ctx context.Context, on sqlstore.Conn) error {
+		return t.Dialect.Executed(on.Query(ctx, t.statements.purge, func(row sqlstore.Row) error { return row.Scan(&purged, &last) }, limit, from))
 	})
 	if err != nil {
 		return 0, err

@@ -15,9 +15,9 @@ func (t *table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 		ids[i], owners[i], leases[i] = rs[i].ID[:], rs[i].Owner[:], rs[i].Lease.Microseconds()
 	}
 	statuses := make([]store.RenewStatus, 0, len(rs))
-	err := t.Use(ctx, "renew", func(ctx context.Context, c *connection) error {
+	err := t.Write(ctx, "renew", func(ctx context.Context, on sqlstore.Conn) error {
 		statuses = statuses[:0]
-		return t.Dialect.Executed(c.Query(ctx, t.statements.renew, func(row sqlstore.Row) error {
+		return t.Dialect.Executed(on.Query(ctx, t.statements.renew, func(row sqlstore.Row) error {
 			var word string
 			err := row.Scan(&word)
 			statuses = append(statuses, renewStatus(word))

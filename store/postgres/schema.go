@@ -47,10 +47,8 @@ func (n *names) alone(ctx context.Context, on sqlstore.Conn, _ string) error {
 		return err
 	}
 	ignore := func(sqlstore.Row) error { return nil }
-	err := on.Query(ctx, "SELECT set_config('lock_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '10s', true)", ignore)
-	if err == nil {
-		err = on.Query(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))", ignore, "reprise migrate "+n.schema)
-	}
+	err := on.Query(ctx, "SELECT set_config('lock_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '10s', true), "+
+		"pg_advisory_xact_lock(hashtextextended($1::text, 0))", ignore, "reprise migrate "+n.schema)
 	exists := false
 	if err == nil {
 		err = on.Query(ctx, "SELECT set_config('lock_timeout', '1s', true), EXISTS (SELECT FROM pg_namespace WHERE nspname = $1::text)",

@@ -67,14 +67,6 @@ func (c *connection) end(err error) error {
 	return err
 }
 
-// Use calls f with a connection for an operation that writes, and again while it loses
-// races.
-func (t *table) Use(ctx context.Context, op string, f func(ctx context.Context, c *connection) error) error {
-	return t.Write(ctx, op, func(ctx context.Context, on sqlstore.Conn) error {
-		return f(ctx, connectionOf(on))
-	})
-}
-
 func connectionOf(on sqlstore.Conn) *connection {
 	return sqlstore.Underlying(on).(*connection) //nolint:forcetypeassert // as with lends it
 }

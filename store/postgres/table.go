@@ -1,7 +1,6 @@
 package reprisepg
 
 import (
-	"cmp"
 	"fmt"
 	"sync/atomic"
 
@@ -33,18 +32,16 @@ type table struct {
 
 // newTable returns the table of c. The error wraps ErrInvalid.
 func newTable(db database, c Config) (*table, error) {
-	o, err := c.options()
+	n, o, err := c.options()
 	switch {
 	case err != nil:
 		return nil, err
 	case db.pool == nil && db.sql == nil:
 		return nil, invalid("the pool is nil")
 	}
-	n := newNames(o.Table, cmp.Or(c.Schema, DefaultSchema))
 	t := &table{db: db, names: n, statements: newStatements(&n)}
 	d := newDialect(&n)
 	d.Judge, d.JudgeTable = t.judge, t.judgeTable
-	o.Table = n.table
 	t.Table = sqlstore.NewTable(nil, d, o, &sqlstore.Direct{With: t.with, Dialect: d}, db.use)
 	t.Lend, t.Own, t.Accepted = t.with, t, c.Accept
 	t.Transactions = &lazytx.Transactions{Name: storeName, Timeout: o.TxTimeout, Slots: t.Turns(), Open: t.begin}

@@ -154,10 +154,8 @@ func (t *session) close() {
 	t.Refuse()
 	if t.lent != nil {
 		t.conn.kill()
-		t.lent.Close()
-		t.lent.End()
-		t.lent = nil
 	}
+	t.takeBack(context.Background())
 	t.conn.release()
 }
 
