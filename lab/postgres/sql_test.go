@@ -143,7 +143,6 @@ func TestPostgresSQLSessionAfterAPanicMidReply(t *testing.T) {
 			}
 		}
 	})
-	f.Config.NoCombining = true // the call panics, and not a batch
 	st, err := reprisepg.New(db, f.Config)
 	labtest.Must(t, err)
 	lives := func() (pid int) {

@@ -99,24 +99,27 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 }
 
 // TestPostgresReplaysDuringAnOutageOfItsStandby: once a commit was not confirmed, a
-// replay waits for none of the claims that wait for the standby, though they are many
-// more than the pool has connections.
+// replay waits for none of the calls that wait for the standby, though they are many
+// more than the pool has connections, and releases are not combined.
 func TestPostgresReplaysDuringAnOutageOfItsStandby(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
 	standby := server.StartStandby(t)
-	const conns, claims = 10, 40
+	const conns, calls = 10, 40
 	f := pgSetup(t, server, labtest.MaxConns(conns))
-	combined, err := reprisepg.New(f.Pool, f.Config)
+	overPGX, err := reprisepg.New(f.Pool, f.Config)
 	labtest.Must(t, err)
-	f.Config.NoCombining = true
-	single, err := reprisepg.New(labtest.NewDB(t, server.URL(), labtest.MaxConns(conns)), f.Config)
+	overSQL, err := reprisepg.New(labtest.NewDB(t, server.URL(), labtest.MaxConns(conns)), f.Config)
 	labtest.Must(t, err)
+	var running []store.ClaimRequest
+	for range calls {
+		running = append(running, labtest.Claimed(t, overSQL))
+	}
 	replayed := labtest.Completed(t, f.Leased(t), pgBody)
 	server.Set(t, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(t)
 
-	for name, st := range map[string]*reprisepg.Store{"combined": combined, "one by one": single} {
+	for name, st := range map[string]*reprisepg.Store{"claims": overPGX, "releases": overSQL} {
 		standby.Link.Set(t, servers.Stall)
 		labtest.Eventually(t, name+": a claim is sent, and not confirmed", func() bool {
 			brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -125,15 +128,21 @@ func TestPostgresReplaysDuringAnOutageOfItsStandby(t *testing.T) {
 			return errors.Is(err, store.ErrUnknown)
 		})
 		var waiting sync.WaitGroup
-		for range claims {
+		for _, r := range running {
 			waiting.Go(func() {
-				if _, err := st.Claim(t.Context(), labtest.NewClaim()); err != nil {
-					t.Errorf("%s: a claim that waits for the standby: %v", name, err)
+				var err error
+				if name == "claims" {
+					_, err = st.Claim(t.Context(), labtest.NewClaim())
+				} else {
+					err = st.Release(t.Context(), r.ID, r.Owner)
+				}
+				if err != nil {
+					t.Errorf("%s that wait for the standby: %v", name, err)
 				}
 			})
 		}
-		labtest.Eventually(t, "claims wait for the standby", func() bool { return st.Usage()[0].Used >= conns/2 })
-		for range claims {
+		labtest.Eventually(t, "calls wait for the standby", func() bool { return st.Usage()[0].Used >= conns/2 })
+		for range calls {
 			labtest.WantClaim(t, st, labtest.Rival(replayed), store.Completed)
 		}
 		standby.Link.Set(t, servers.Forward)

@@ -77,7 +77,7 @@ func newQueue(t *table) *batching.Queue[queuedCall] {
 // Claim implements [sqlstore.Own]: it claims r alone or in a batch.
 func (t *table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	defer t.active.Add(-1)
-	if t.active.Add(1) <= t.maxUncombined || t.queue == nil {
+	if t.active.Add(1) <= t.maxUncombined {
 		return t.ClaimAlone(ctx, r)
 	}
 	call := t.queue.Call()
@@ -98,7 +98,7 @@ func (t *table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimRe
 // Complete implements [sqlstore.Own]: it completes r alone or in a batch.
 func (t *table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	defer t.active.Add(-1)
-	if t.active.Add(1) <= t.maxUncombined || t.queue == nil || len(r.Payload) > largestCombined {
+	if t.active.Add(1) <= t.maxUncombined || len(r.Payload) > largestCombined {
 		return t.CompleteAlone(ctx, r)
 	}
 	call := t.queue.Call()

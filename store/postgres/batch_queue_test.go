@@ -22,29 +22,14 @@ func newTestTable(t *testing.T, db *sql.DB, logger *slog.Logger) *table {
 }
 
 // TestQueueFollowsThePool: those beyond the eighth, and beyond half of a small pool, of
-// which one may always be sent alone; none where the application wants that.
+// which one may always be sent alone.
 func TestQueueFollowsThePool(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		config Config
-		conns  int // 0: no limit
-		want   int64
-	}{
-		{Config{}, 0, 8},
-		{Config{}, 1, 1},
-		{Config{}, 4, 2},
-		{Config{}, 16, 8},
-		{Config{}, 100, 8},
-		{Config{NoCombining: true}, 100, 0},
-	} {
+	for conns, want := range map[int]int64{0: 8, 1: 1, 4: 2, 16: 8, 100: 8} { // 0: no limit
 		db := sql.OpenDB(&refusing{})
-		db.SetMaxOpenConns(test.conns)
-		st, err := newTable(database{sql: db}, test.config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if combined := st.queue != nil; combined != (test.want > 0) || st.maxUncombined != test.want {
-			t.Errorf("%+v over %d connections: combined %t, beyond %d", test.config, test.conns, combined, st.maxUncombined)
+		db.SetMaxOpenConns(conns)
+		if st := newTestTable(t, db, slog.Default()); st.maxUncombined != want {
+			t.Errorf("over %d connections: combined beyond %d, want %d", conns, st.maxUncombined, want)
 		}
 		_ = db.Close()
 	}

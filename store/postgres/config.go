@@ -30,12 +30,6 @@ type Config struct {
 	// Two tables are two separate stores.
 	Table string
 
-	// NoCombining sends every claim and completion alone. The default,
-	// false, sends those that arrive while eight are on their way together, in one
-	// transaction: with many callers that saves most of the work. Whatever delays such a
-	// transaction, such as a synchronous standby that is down, delays all the calls in it.
-	NoCombining bool
-
 	// TxTimeout is the longest that the transaction of a handler may be open (see [Tx]), 1 s
 	// to 24 h; zero means a minute. At its end the store closes the connection, and the
 	// server rolls back. If the process is paused, the server ends the session itself.

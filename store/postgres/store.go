@@ -16,8 +16,8 @@ import (
 // A claim takes one statement for a new record and, while replays are common, for a
 // replay, two for other records that need no write, and up to four for one that is
 // rewritten. A completion takes one, and so does a batch of renewals. Claims and
-// completions that arrive while others are on their way are sent together: see
-// [Config.NoCombining]. A purge goes on where the last one of the store ended.
+// completions that arrive while eight are on their way are sent together, in one
+// transaction. A purge goes on where the last one of the store ended.
 //
 // Its methods are those of the interfaces in it. [New] and [Open] make stores; the zero
 // value is not usable.

@@ -23,7 +23,7 @@ type table struct {
 	names names
 
 	statements    statements
-	queue         *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
+	queue         *batching.Queue[queuedCall] // of claims and completions
 	active        atomic.Int64                // claims and completions on their way
 	maxUncombined int64                       // how many may be on their way before they are combined
 	purgeFrom     atomic.Int64                // where in the index the next purge begins
@@ -45,9 +45,7 @@ func newTable(db database, c Config) (*table, error) {
 	t.Table = sqlstore.NewTable(nil, d, o, &sqlstore.Direct{With: t.with, Dialect: d}, db.use)
 	t.Lend, t.Own, t.Accepted = t.with, t, c.Accept
 	t.Transactions = &lazytx.Transactions{Name: storeName, Timeout: o.TxTimeout, Slots: t.Turns(), Open: t.begin}
-	if !c.NoCombining {
-		t.queue = newQueue(t)
-	}
+	t.queue = newQueue(t)
 	return t, nil
 }
 
