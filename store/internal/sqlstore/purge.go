@@ -42,7 +42,12 @@ func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
 // at the first of its parameters. If the dialect bounds their bytes, it does so in steps.
 func (t *Table) changeDue(ctx context.Context, on Conn, statement, count string, limit int, due int64, others ...any) (changed int, err error) {
 	change := func(limit, due int64) (int, error) {
-		return t.isolated(ctx, on, statement, slices.Concat([]any{due}, others, []any{limit})...)
+		if t.Dialect.Isolate != "" { // the statement itself searches for the rows
+			if _, err := on.Exec(ctx, t.Dialect.Isolate); err != nil {
+				return 0, err
+			}
+		}
+		return on.Exec(ctx, statement, slices.Concat([]any{due}, others, []any{limit})...)
 	}
 	if t.Dialect.DueBytes == 0 {
 		return change(int64(limit), due)
@@ -63,17 +68,6 @@ func (t *Table) changeDue(ctx context.Context, on Conn, statement, count string,
 		}
 	}
 	return changed, nil
-}
-
-// isolated executes a statement that itself searches for the rows to change. It returns
-// how many it changed.
-func (t *Table) isolated(ctx context.Context, on Conn, statement string, args ...any) (int, error) {
-	if t.Dialect.Isolate != "" {
-		if _, err := on.Exec(ctx, t.Dialect.Isolate); err != nil {
-			return 0, err
-		}
-	}
-	return on.Exec(ctx, statement, args...)
 }
 
 // now reads the clock of the store.
