@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// TestParametersAreBinary: in the types of their values. Nil is NULL, and an empty payload
-// or text is not.
+// TestParametersAreBinary: in the types of their values. Nil is NULL, and an empty
+// payload or text is not.
 func TestParametersAreBinary(t *testing.T) {
 	t.Parallel()
 	types := pgtype.NewMap()

@@ -15,12 +15,6 @@ import (
 // oldestServer is the oldest version that this package is tested with.
 const oldestServer = 15_00_00
 
-// findingCodes are the codes of every finding.
-var findingCodes = []string{
-	"server-version", "in-recovery", "read-only", "synchronous-commit", "fsync", "full-page-writes", "isolation", "notices",
-	"statement-cache", "statement-timeout", "idle-timeout", "transaction-timeout", "autovacuum", "schema", "privileges", "unlogged", "other-grants", "unpurged",
-}
-
 // settings is the query of the settings that judge needs.
 const settings = `SELECT name, setting FROM pg_settings WHERE name IN ('server_version_num', 'synchronous_commit', 'synchronous_standby_names', 'fsync',
 		'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation', 'autovacuum', 'track_counts',

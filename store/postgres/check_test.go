@@ -1,7 +1,6 @@
 package reprisepg
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,13 +52,7 @@ func TestCheckFindsEachSetting(t *testing.T) {
 			name, value, _ := strings.Cut(setting, "=")
 			is[name] = value
 		}
-		got := findings(is, time.Minute)
-		for _, f := range got {
-			if !slices.Contains(findingCodes, f.Code) {
-				t.Errorf("%s: findingCodes lacks %s", name, f.Code)
-			}
-		}
-		if codes := strings.Join(codesOf(got), " "); codes != test.want {
+		if codes := strings.Join(codesOf(findings(is, time.Minute)), " "); codes != test.want {
 			t.Errorf("%s: %q, want %q", name, codes, test.want)
 		}
 	}

@@ -38,7 +38,7 @@ func (t *table) CompleteOwn(ctx context.Context, on sqlstore.Conn, r *store.Comp
 	return done, t.Dialect.Executed(err)
 }
 
-// scanSeen reads a row of claim_look.sql, or one of claims.sql, which has others in front.
+// scanSeen reads a row of claim_look.sql, or of claims.sql, which has others in front.
 func scanSeen(row sqlstore.Row, found *sqlstore.Seen, others ...any) error {
 	err := row.Scan(append(others, &found.At, &found.Version, &found.State, &found.Owner, &found.Fingerprint, &found.Attempt, &found.Fence,
 		&found.LeaseUntil, &found.ValidUntil, &found.AtMostOnce, &found.Payload)...)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"log/slog"
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
@@ -38,8 +36,7 @@ type Config struct {
 
 	// Accept lists codes of unsafe findings that are warnings: Open logs them instead of
 	// refusing the server, and Check grades them so: "fsync" and "full-page-writes" for a
-	// server that has a durable log below PostgreSQL's, such as Neon. An unknown code is
-	// ErrInvalid.
+	// server that has a durable log below PostgreSQL's, such as Neon.
 	Accept []string
 
 	// PurgeEvery is how often the store deletes expired records while an engine uses it, 1 s
@@ -61,11 +58,6 @@ func (c Config) options() (n names, o sqlstore.Options, err error) {
 	schema := cmp.Or(c.Schema, DefaultSchema)
 	if !identifier.MatchString(schema) {
 		return n, o, invalid("Config.Schema %q: want at most 63 bytes: a letter or underscore, then letters, digits and _", schema)
-	}
-	for _, code := range c.Accept {
-		if !slices.Contains(findingCodes, code) {
-			return n, o, invalid("Config.Accept %q is not the code of a finding; want one of %s", code, strings.Join(findingCodes, ", "))
-		}
 	}
 	o, err = sqlstore.Fill(storeName, sqlstore.Options{Table: c.Table, TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
 	n = newNames(o.Table, schema)
