@@ -70,7 +70,7 @@ func newQueue(t *table) *batching.Queue[queuedCall] {
 	}
 	return batching.New(batching.Config[queuedCall]{
 		Send: t.sendQueued, Lanes: lanes, PerLane: perLane,
-		MaxCalls: mostCalls, Large: largestCombined, Patience: leastPatience,
+		MaxCalls: mostCalls, Patience: leastPatience,
 	})
 }
 

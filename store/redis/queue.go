@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -82,7 +81,6 @@ func (s *Store) newNode(server *redis.Client) *node {
 		Send: n.sendBatch, Begins: true, Lanes: min(mostLanes, half), Yields: yields,
 		// A client that ignores the deadlines of contexts would block its caller.
 		Inline: func(**command) bool { return s.ctxTimeouts },
-		Large:  math.MaxInt, // decided before a call is queued
 	}
 	if !s.noCombining {
 		n.calls = batching.New(c)

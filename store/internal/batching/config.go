@@ -1,6 +1,7 @@
 package batching
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -9,7 +10,6 @@ import (
 const (
 	DefaultMaxCalls = 128
 	DefaultMaxBytes = 256 << 10
-	DefaultLarge    = 64 << 10
 )
 
 // Config configures a [Queue]. Every field but Send has a default. With the defaults, a
@@ -20,7 +20,7 @@ type Config[T any] struct {
 	// It runs in a goroutine of the queue, with a context that ends when the callers of all
 	// unfinished calls have returned. For a single call, it may run in the goroutine and
 	// with the context of the caller: see Inline. As many Sends run at once as there are
-	// busy lanes, and more for calls that are large or impatient.
+	// busy lanes, and more for calls that are impatient.
 	//
 	// The slice belongs to the queue: Send must neither change it nor use it after it
 	// returns. For an answer or error of the whole batch, Send finishes each call with it.
@@ -53,28 +53,12 @@ type Config[T any] struct {
 	// sizes. Zero means [DefaultMaxCalls] and [DefaultMaxBytes].
 	MaxCalls, MaxBytes int
 
-	// Large is the size above which a call is sent alone, at once. Zero means
-	// [DefaultLarge].
-	Large int
-
 	// Patience is how much time a call must have left to wait for a lane. A call with less
 	// is sent alone, at once. Zero lets every call wait.
 	Patience time.Duration
 }
 
 func (c Config[T]) withDefaults() Config[T] {
-	c.Lanes = max(c.Lanes, 1)
-	for _, of := range []struct {
-		field    *int
-		standard int
-	}{
-		{&c.MaxCalls, DefaultMaxCalls},
-		{&c.MaxBytes, DefaultMaxBytes},
-		{&c.Large, DefaultLarge},
-	} {
-		if *of.field <= 0 {
-			*of.field = of.standard
-		}
-	}
+	c.Lanes, c.MaxCalls, c.MaxBytes = max(c.Lanes, 1), cmp.Or(c.MaxCalls, DefaultMaxCalls), cmp.Or(c.MaxBytes, DefaultMaxBytes)
 	return c
 }

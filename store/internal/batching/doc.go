@@ -24,8 +24,8 @@
 //     other calls of the batch, in a goroutine that belongs to none of them.
 //   - If a sender panics, ends its goroutine or forgets a call, the unfinished calls of
 //     that batch end with an [Error], and its lane becomes free.
-//   - Calls are sent in the order in which they arrived, except for those that are large
-//     or impatient. Those are sent alone, at once, outside of the lanes.
+//   - Calls are sent in the order in which they arrived, except for those that are
+//     impatient. Those are sent alone, at once, outside of the lanes.
 //
 // The sender uses a call until it finishes it, even if the context of the call has ended.
 // So the Value of a [Call] must not refer to memory that its caller reuses: copy payloads

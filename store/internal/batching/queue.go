@@ -62,11 +62,7 @@ func (q *Queue[T]) Do(ctx context.Context, c *Call[T]) error {
 	}
 	c.ctx, c.batch = ctx, nil
 	generation := c.enter(queued)
-	if c.Size > q.config.Large {
-		q.sendAlone(ctx, c)
-	} else {
-		q.enqueue(ctx, c)
-	}
+	q.enqueue(ctx, c)
 	select {
 	case <-c.wake:
 		return c.err

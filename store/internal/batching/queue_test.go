@@ -169,7 +169,6 @@ func TestABatchIsBounded(t *testing.T) {
 		{"calls", Config[string]{MaxCalls: 2}, []int{1, 1, 1, 1, 1}, []string{"a", "b+c", "d+e", "f"}},
 		{"bytes", Config[string]{MaxBytes: 10}, []int{4, 6, 1, 9, 1}, []string{"a", "b+c", "d+e", "f"}},
 		{"at least one", Config[string]{MaxBytes: 10}, []int{11, 1, 11}, []string{"a", "b", "c", "d"}},
-		{"nothing that is large", Config[string]{Large: 10}, []int{10, 1, 11, 1}, []string{"a", "d", "b+c+e"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

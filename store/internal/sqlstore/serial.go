@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"time"
 
@@ -37,7 +36,7 @@ const beginWriter = "BEGIN IMMEDIATE"
 func newSerial(db *Pool, d *Dialect, turns *slots.Slots) *serial {
 	w := &serial{db: db, dialect: d, turns: turns}
 	w.queue = batching.New(batching.Config[operation]{
-		Send: w.send, Large: math.MaxInt, Begins: true,
+		Send: w.send, Begins: true,
 		Inline: func(*operation) bool { return false }, // it may have to wait for another process
 	})
 	return w
