@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/reprise-go/reprise/adapters/internal/fasthttp/harness"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -23,7 +23,7 @@ func echo(c *fiber.Ctx) error { return c.Send(c.Request().Body()) }
 // chunked is a request in chunks, with a trailer section.
 func chunked(chunks []string, trailers []string, lines ...string) string {
 	var raw strings.Builder
-	raw.WriteString(rawRequest(append(lines, "Transfer-Encoding: chunked")...))
+	raw.WriteString(harness.Head(append(lines, "Transfer-Encoding: chunked")...))
 	for _, c := range chunks {
 		fmt.Fprintf(&raw, "%x\r\n%s\r\n", len(c), c)
 	}
@@ -40,9 +40,9 @@ func TestKeysThatAnOuterLayerSetsCount(t *testing.T) {
 		c.Request().Header.Set("Idempotency-Key", c.Get("X-Message-Id"))
 		return c.Next()
 	}))
-	s.wantReplay(t, request("", "X-Message-Id: m"))
-	s.wantReplay(t, request("body", "X-Message-Id: n"))
-	s.wantRuns(t, 2)
+	s.Twice(harness.Request("", "X-Message-Id: m"))
+	s.Twice(harness.Request("body", "X-Message-Id: n"))
+	s.Ran(2)
 }
 
 func TestR24BodiesAreComparedAsTheyWereSent(t *testing.T) {
@@ -55,12 +55,12 @@ func TestR24BodiesAreComparedAsTheyWereSent(t *testing.T) {
 		_ = w.Close()
 		return b.String()
 	}
-	first := s.wantReplay(t, request(pack(gzip.BestSpeed), key("k"), "Content-Encoding: gzip"))
-	if first.body != "the same text" {
-		t.Errorf("the handler decompresses %q", first.body)
+	first := s.Twice(harness.Request(pack(gzip.BestSpeed), harness.Key("k"), "Content-Encoding: gzip"))
+	if first.Body != "the same text" {
+		t.Errorf("the handler decompresses %q", first.Body)
 	}
-	other := s.do(t, request(pack(gzip.NoCompression), key("k"), "Content-Encoding: gzip"))
-	other.want(t, 422, "key-reused")
+	other := s.Do(harness.Request(pack(gzip.NoCompression), harness.Key("k"), "Content-Encoding: gzip"))
+	other.Want(t, 422, "key-reused")
 }
 
 // fasthttp reads the first bytes of a stream before the handlers. It takes the end of the
@@ -74,20 +74,19 @@ func TestStreamsThatAreNotReadToTheirEnd(t *testing.T) {
 		raw    string
 		status int
 	}{
-		"broken off (R27)":         {rawRequest(key("k"), "Content-Length: 20000") + strings.Repeat("x", 10_000), 400},
-		"a bad chunk (R27)":        {rawRequest(key("k"), "Transfer-Encoding: chunked") + "4e20\r\n" + strings.Repeat("x", 20_000) + "\r\nzz\r\n{}\r\n0\r\n\r\n", 400},
-		"broken in a chunk (R27)":  {rawRequest(key("k"), "Transfer-Encoding: chunked") + "4e20\r\n" + strings.Repeat("x", 10_000), 400},
-		"too large to drain (R47)": {chunked([]string{strings.Repeat("x", 300_000)}, nil, key("k")), 413},
-		"too large to await (R47)": {rawRequest(key("k"), "Content-Length: 1000000000") + strings.Repeat("x", 10_000), 413},
+		"broken off (R27)":         {harness.Head(harness.Key("k"), "Content-Length: 20000") + strings.Repeat("x", 10_000), 400},
+		"a bad chunk (R27)":        {harness.Head(harness.Key("k"), "Transfer-Encoding: chunked") + "4e20\r\n" + strings.Repeat("x", 20_000) + "\r\nzz\r\n{}\r\n0\r\n\r\n", 400},
+		"broken in a chunk (R27)":  {harness.Head(harness.Key("k"), "Transfer-Encoding: chunked") + "4e20\r\n" + strings.Repeat("x", 10_000), 400},
+		"too large to drain (R47)": {chunked([]string{strings.Repeat("x", 300_000)}, nil, harness.Key("k")), 413},
+		"too large to await (R47)": {harness.Head(harness.Key("k"), "Content-Length: 1000000000") + strings.Repeat("x", 10_000), 413},
 	} {
-		c := s.dial(t)
-		c.send(t, tc.raw)
-		_ = c.Conn.(*net.TCPConn).CloseWrite() // the server may have closed it
-		if a := c.receive(t); a.status != tc.status || tc.status == 413 && !a.closes {
-			t.Errorf("%s: %d %s, closes %t", name, a.status, a.body, a.closes)
+		c := s.Dial(tc.raw)
+		_ = c.CloseWrite() // the server may have closed it
+		if a := c.Receive(); a.Status != tc.status || tc.status == 413 && !a.Closes {
+			t.Errorf("%s: %d %s, closes %t", name, a.Status, a.Body, a.Closes)
 		}
 	}
-	s.wantRuns(t, 0)
+	s.Ran(0)
 }
 
 // R50: a stream of which a layer outside, or the scope function, consumed a part is
@@ -100,29 +99,29 @@ func TestR50ConsumedStreamsAreRefused(t *testing.T) {
 	}}, handle(echo))
 	for _, size := range []int{100, 513, 1537} { // the decoder leaves the last byte of the latter two
 		body := `"` + strings.Repeat("x", size-3) + "\"\n"
-		for _, raw := range []string{request(body, key("k"), "Content-Type: application/json"), chunked([]string{body}, nil, key("k"), "Content-Type: application/json")} {
-			if a := s.do(t, raw); a.status != 400 || !strings.Contains(a.body, "request-invalid") {
-				t.Errorf("%d bytes: %d %s", size, a.status, a.body)
+		for _, raw := range []string{harness.Request(body, harness.Key("k"), "Content-Type: application/json"), chunked([]string{body}, nil, harness.Key("k"), "Content-Type: application/json")} {
+			if a := s.Do(raw); a.Status != 400 || !strings.Contains(a.Body, "request-invalid") {
+				t.Errorf("%d bytes: %d %s", size, a.Status, a.Body)
 			}
 		}
 	}
-	s.wantRuns(t, 0)
+	s.Ran(0)
 }
 
 // R50: a body in memory that a layer outside took away is refused, and the log says so.
 func TestR50ConsumedBodiesAreRefused(t *testing.T) {
 	t.Parallel()
 	var lines strings.Builder
-	s := serve(t, options{engine: reprise.Config{Log: slog.New(slog.NewTextHandler(&lines, nil)), MaxRun: -1}}, handle(echo, func(c *fiber.Ctx) error {
+	s := serve(t, options{guard: protocol.Config{Engine: reprise.Config{Log: slog.New(slog.NewTextHandler(&lines, nil)), MaxRun: -1}}}, handle(echo, func(c *fiber.Ctx) error {
 		c.Request().ResetBody()
 		return c.Next()
 	}))
 	for range 2 {
-		if a := s.do(t, request("body", key("k"))); a.status != 400 || !strings.Contains(a.body, "request-invalid") {
-			t.Errorf("%d %s", a.status, a.body)
+		if a := s.Post("k"); a.Status != 400 || !strings.Contains(a.Body, "request-invalid") {
+			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	}
-	s.wantRuns(t, 0)
+	s.Ran(0)
 	if text := lines.String(); strings.Count(text, "read the body and did not put it back") != 1 {
 		t.Errorf("logged\n%s", text)
 	}
@@ -135,24 +134,24 @@ func form(boundary string, lines []string, parts ...string) string {
 		fmt.Fprintf(&b, "--%s\r\nContent-Disposition: form-data; %s\r\n\r\n%s\r\n", boundary, part[0], part[len(part)-1])
 	}
 	fmt.Fprintf(&b, "--%s--\r\n", boundary)
-	return request(b.String(), append(lines, "Content-Type: multipart/form-data; boundary="+boundary)...)
+	return harness.Request(b.String(), append(lines, "Content-Type: multipart/form-data; boundary="+boundary)...)
 }
 
 func TestFormsThatAreNotParsedInAdvanceReachTheHandlerAsBytes(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{fiber: fiber.Config{DisablePreParseMultipartForm: true}}, handle(echo))
-	raw := form("x", []string{key("k")}, `name="b"`, "2", `name="a"`, "1")
-	if first := s.wantReplay(t, raw); !strings.HasSuffix(raw, first.body) || first.body == "" {
-		t.Errorf("the handler sees %q", first.body)
+	raw := form("x", []string{harness.Key("k")}, `name="b"`, "2", `name="a"`, "1")
+	if first := s.Twice(raw); !strings.HasSuffix(raw, first.Body) || first.Body == "" {
+		t.Errorf("the handler sees %q", first.Body)
 	}
 }
 
 func TestR26FormsParsedInAdvanceAreBounded(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}}, handle(func(*fiber.Ctx) error { return nil }))
-	a := s.do(t, form("x", []string{key("k")}, `name="a"; filename="f"`, strings.Repeat("x", 1001)))
-	a.want(t, 413, "request-too-large")
-	s.wantRuns(t, 0)
+	a := s.Do(form("x", []string{harness.Key("k")}, `name="a"; filename="f"`, strings.Repeat("x", 1001)))
+	a.Want(t, 413, "request-too-large")
+	s.Ran(0)
 }
 
 // Trailer fields do not authenticate a request.
@@ -177,11 +176,11 @@ func TestR7ScopeSeesNoTrailers(t *testing.T) {
 			"a content type": {nil, []string{"Content-Type: victim"}, func(c *fiber.Ctx) (string, error) { return c.Get("Content-Type"), nil }},
 		} {
 			s := serve(t, options{fiber: fiber.Config{StreamRequestBody: stream}, scope: tc.scope}, handle(echo))
-			a := s.do(t, chunked([]string{"body"}, tc.trailers, append(tc.lines, key("k"))...))
-			if !a.closes { // newer releases of fasthttp refuse some trailers
-				a.want(t, 403, "scope-missing")
+			a := s.Do(chunked([]string{"body"}, tc.trailers, append(tc.lines, harness.Key("k"))...))
+			if !a.Closes { // newer releases of fasthttp refuse some trailers
+				a.Want(t, 403, "scope-missing")
 			}
-			if runs := s.runs.Load(); runs > 0 {
+			if runs := s.Runs.Load(); runs > 0 {
 				t.Errorf("%s (stream %t): ran for the victim", name, stream)
 			}
 		}

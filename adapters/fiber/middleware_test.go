@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
+	"github.com/reprise-go/reprise/adapters/internal/fasthttp/harness"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -42,17 +43,17 @@ func TestR32ErrorsAreTheResponsesOfTheErrorHandler(t *testing.T) {
 		broken.Post("/y", s.protect, fail)
 		s.app.Mount("/broken", broken)
 	})
-	for path, want := range map[string]answer{
-		"/x": {status: 404, body: "no order"}, "/mounted/y": {status: 409, body: "own: no order"},
+	for path, want := range map[string]harness.Answer{
+		"/x": {Status: 404, Body: "no order"}, "/mounted/y": {Status: 409, Body: "own: no order"},
 	} {
-		first := s.wantReplay(t, strings.Replace(request("", key(path)), "/x", path, 1))
-		if first.status != want.status || first.body != want.body {
-			t.Errorf("%s: %d %s, want %d %s", path, first.status, first.body, want.status, want.body)
+		first := s.Twice(strings.Replace(harness.Request("", harness.Key(path)), "/x", path, 1))
+		if first.Status != want.Status || first.Body != want.Body {
+			t.Errorf("%s: %d %s, want %d %s", path, first.Status, first.Body, want.Status, want.Body)
 		}
 	}
-	s.wantRuns(t, 2)
-	if a := s.do(t, strings.Replace(request("", key("broken")), "/x", "/broken/y", 1)); a.status != 500 {
-		t.Errorf("an error handler that fails answers %d, want Fiber's 500", a.status)
+	s.Ran(2)
+	if a := s.Do(strings.Replace(harness.Request("", harness.Key("broken")), "/x", "/broken/y", 1)); a.Status != 500 {
+		t.Errorf("an error handler that fails answers %d, want Fiber's 500", a.Status)
 	}
 }
 
@@ -73,9 +74,9 @@ func TestRecoveryOutsideFindsItsResponse(t *testing.T) {
 			c.Set("X-Outer", "outer")
 			return c.Next()
 		}))
-		a := s.do(t, request("", key("k")))
-		if a.status != 503 || a.body != "" || a.header.Get("X-Made") != "" || a.header.Get("X-Outer") != "outer" {
-			t.Errorf("a body %s: %d %q %v", name, a.status, a.body, a.header)
+		a := s.Post("k")
+		if a.Status != 503 || a.Body != "" || a.Header.Get("X-Made") != "" || a.Header.Get("X-Outer") != "outer" {
+			t.Errorf("a body %s: %d %q %v", name, a.Status, a.Body, a.Header)
 		}
 	}
 }
@@ -87,11 +88,11 @@ func TestR33ResponsesOfATimeoutAreNotKept(t *testing.T) {
 		return c.SendString("not sent")
 	}))
 	for range 2 {
-		if a := s.do(t, request("", key("k"))); a.status != 503 || a.body != "too late" {
-			t.Errorf("got %d %q", a.status, a.body)
+		if a := s.Post("k"); a.Status != 503 || a.Body != "too late" {
+			t.Errorf("got %d %q", a.Status, a.Body)
 		}
 	}
-	s.wantRuns(t, 2)
+	s.Ran(2)
 }
 
 // A middleware that stands twice in one chain, for different principals, has two runs and
@@ -111,6 +112,6 @@ func TestMiddlewaresNest(t *testing.T) {
 			return err
 		}, s.protect, s.counted(echo))
 	})
-	s.wantReplay(t, request("body", key("k")))
-	s.wantRuns(t, 1)
+	s.Twice(harness.Request("body", harness.Key("k")))
+	s.Ran(1)
 }

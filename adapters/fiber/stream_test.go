@@ -10,26 +10,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/reprise-go/reprise/adapters/internal/fasthttp/harness"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
-
-// eventually polls until ok.
-func eventually(tb testing.TB, what string, ok func() bool) {
-	tb.Helper()
-	expired := time.After(patience)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-expired:
-			tb.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
 
 // failing is a stream that ends in an error, or in a panic.
 type failing struct {
@@ -62,12 +48,12 @@ func TestR33StreamsThatFailAreCutAndNotReplayed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce, Limits: protocol.Limits{ResponseBody: 500_000}}}, handle(h))
-			if first := s.do(t, request("", key("k"))); first.err == nil || !strings.HasPrefix(body, first.body) {
-				t.Errorf("the client gets %d bytes, %v", len(first.body), first.err)
+			if first := s.Post("k"); first.Err == nil || !strings.HasPrefix(body, first.Body) {
+				t.Errorf("the client gets %d bytes, %v", len(first.Body), first.Err)
 			}
-			second := s.do(t, request("", key("k")))
-			second.want(t, 409, "result-unavailable")
-			s.wantRuns(t, 1)
+			second := s.Post("k")
+			second.Want(t, 409, "result-unavailable")
+			s.Ran(1)
 		})
 	}
 }
@@ -78,9 +64,9 @@ func TestStreamsWaitForTheCommit(t *testing.T) {
 	s := serve(t, options{store: adaptertest.Transacting(memstore.New())}, handle(func(c *fiber.Ctx) error {
 		return c.SendStream(failing{Reader: strings.NewReader("body")})
 	}))
-	a := s.do(t, request("", key("k")))
-	if a.want(t, 503, "not-applied"); a.err != nil {
-		t.Errorf("reading the answer: %v", a.err)
+	a := s.Post("k")
+	if a.Want(t, 503, "not-applied"); a.Err != nil {
+		t.Errorf("reading the answer: %v", a.Err)
 	}
 }
 
@@ -91,18 +77,17 @@ func TestR33StreamsThatAreTooLongAreCutAndNotReplayed(t *testing.T) {
 		s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce, Limits: protocol.Limits{ResponseBody: limit}}}, handle(func(c *fiber.Ctx) error {
 			return c.SendStream(strings.NewReader(body), len(body)-1)
 		}))
-		c := s.dial(t)
-		c.send(t, request("", key("k")))
-		first := c.receive(t)
-		if first.body != body[:len(body)-1] {
-			t.Errorf("%s: the client gets %d bytes, %v", name, len(first.body), first.err)
+		c := s.Dial(harness.Request("body", harness.Key("k")))
+		first := c.Receive()
+		if first.Body != body[:len(body)-1] {
+			t.Errorf("%s: the client gets %d bytes, %v", name, len(first.Body), first.Err)
 		}
-		if rest, err := io.ReadAll(c.r); err != nil || len(rest) > 1 {
+		if rest, err := io.ReadAll(c.R); err != nil || len(rest) > 1 {
 			t.Errorf("%s: the connection goes on with %.100q, %v", name, rest, err)
 		}
-		second := s.do(t, request("", key("k")))
-		second.want(t, 409, "result-unavailable")
-		s.wantRuns(t, 1)
+		second := s.Post("k")
+		second.Want(t, 409, "result-unavailable")
+		s.Ran(1)
 	}
 }
 
@@ -124,18 +109,19 @@ func TestStreamsOverTheLimitEndWithTheirClient(t *testing.T) {
 			})
 			return nil
 		}))
-		c := s.dial(t)
-		c.send(t, request("", key("k")))
-		if _, err := io.CopyN(io.Discard, c.r, 20_000); err != nil {
+		c := s.Dial(harness.Request("body", harness.Key("k")))
+		if _, err := io.CopyN(io.Discard, c.R, 20_000); err != nil {
 			t.Fatal(err)
 		}
 		c.Close()
 		select {
 		case <-ended:
-		case <-time.After(patience):
+		case <-time.After(harness.Patience):
 			t.Fatalf("%v: the handler streams for ever", preset)
 		}
-		eventually(t, "the summary", func() bool { return s.do(t, request("", key("k"))).body == `{"status":"completed"}` })
-		s.wantRuns(t, 1)
+		if a := s.Retry("k"); a.Body != `{"status":"completed"}` {
+			t.Errorf("%v: the retry gets %d %s, want the summary", preset, a.Status, a.Body)
+		}
+		s.Ran(1)
 	}
 }

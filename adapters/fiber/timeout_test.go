@@ -10,14 +10,15 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/timeout"
 	"github.com/valyala/fasthttp"
 
+	"github.com/reprise-go/reprise/adapters/internal/fasthttp/harness"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // reusing is a host that gives one context to all requests.
-func reusing(app *fiber.App) host {
+func reusing(app *fiber.App) harness.Host {
 	serve, ctx, mu := app.Handler(), new(fasthttp.RequestCtx), new(sync.Mutex)
-	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return harness.HTTP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		ctx.ResetUserValues()
@@ -31,8 +32,7 @@ func reusing(app *fiber.App) host {
 		serve(ctx)
 		w.WriteHeader(ctx.Response.StatusCode())
 		_, _ = w.Write(ctx.Response.Body())
-	})}
-	return host{server.Serve, server.Shutdown}
+	}))
 }
 
 const short = 20 * time.Millisecond
@@ -41,10 +41,8 @@ const short = 20 * time.Millisecond
 // has no response to keep, and leaves that of the other request as it is.
 func TestChainsWhoseContextServesAnotherRequestAreCut(t *testing.T) {
 	t.Parallel()
-	if raceEnabled {
-		t.Skip("Fiber's timeout races with any handler that outlives it")
-	}
-	for on, host := range map[string]func(*fiber.App) host{"Fiber's server": fibers, "a context for all": reusing} {
+	harness.SkipRaces(t)
+	for on, host := range map[string]func(*fiber.App) harness.Host{"Fiber's server": fibers, "a context for all": reusing} {
 		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
 			proceed, ended, within := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			var first sync.Once
@@ -59,29 +57,28 @@ func TestChainsWhoseContextServesAnotherRequestAreCut(t *testing.T) {
 					return c.Next()
 				}, short)
 				s.app.Post("/x", outside, s.protect, s.counted(func(c *fiber.Ctx) error {
-					if s.runs.Load() == 1 {
+					if s.Runs.Load() == 1 {
 						<-proceed
 						return nil
 					}
 					return c.SendString("in time")
 				}))
 			})
-			conn := s.dial(t)
-			conn.send(t, request("", key("k")))
-			if got := conn.receive(t); got.status != fiber.StatusRequestTimeout {
-				t.Errorf("%s: the client of the late handler gets %d %s", on, got.status, got.body)
+			conn := s.Dial(harness.Request("", harness.Key("k")))
+			if got := conn.Receive(); got.Status != fiber.StatusRequestTimeout {
+				t.Errorf("%s: the client of the late handler gets %d %s", on, got.Status, got.Body)
 			}
-			conn.send(t, "GET /y HTTP/1.1\r\nHost: test\r\n\r\n")
+			conn.Send("GET /y HTTP/1.1\r\nHost: test\r\n\r\n")
 			<-within
 			close(proceed)
-			if other := conn.receive(t); other.status != fiber.StatusOK || other.body != "of another" {
-				t.Errorf("%s: the other request gets %d %s", on, other.status, other.body)
+			if other := conn.Receive(); other.Status != fiber.StatusOK || other.Body != "of another" {
+				t.Errorf("%s: the other request gets %d %s", on, other.Status, other.Body)
 			}
-			again := s.do(t, request("", key("k")))
+			again := s.Do(harness.Request("", harness.Key("k")))
 			if preset == reprise.AtMostOnce {
-				again.want(t, 409, "result-unavailable")
-			} else if again.body != "in time" {
-				t.Errorf("%s: the retry gets %d %s", on, again.status, again.body)
+				again.Want(t, 409, "result-unavailable")
+			} else if again.Body != "in time" {
+				t.Errorf("%s: the retry gets %d %s", on, again.Status, again.Body)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -51,9 +52,9 @@ func TestR36DecisionsWorkWithEveryContextOfARunAlone(t *testing.T) {
 			}
 			return nil
 		})
-		s.post("k")
-		s.post("k")
-		s.ran(2)
+		s.Post("k")
+		s.Post("k")
+		s.Ran(2)
 	}
 }
 
@@ -65,16 +66,16 @@ func (*customCtx) Custom() string { return "custom" }
 func TestCustomContextsReachTheHandler(t *testing.T) {
 	t.Parallel()
 	app := fiber.NewWithCustomCtx(func(app *fiber.App) fiber.CustomCtx { return &customCtx{*fiber.NewDefaultCtx(app)} })
-	s := serve(t, app, reprise.Config{}, protocol.Config{}, func(s *service, protect fiber.Handler) {
+	s := serve(t, app, func(s *service, protect fiber.Handler) {
 		app.Post("/x", protect, func(c fiber.Ctx) error {
-			s.runs.Add(1)
+			s.Runs.Add(1)
 			return c.SendString(c.(interface{ Custom() string }).Custom())
 		})
 	})
-	if first, again := s.post("k"), s.post("k"); first.body != "custom" || again.body != "custom" || !again.replayed {
+	if first, again := s.Post("k"), s.Post("k"); first.Body != "custom" || again.Body != "custom" || !again.Replayed {
 		t.Errorf("got %+v and then %+v", first, again)
 	}
-	s.ran(1)
+	s.Ran(1)
 }
 
 // Fiber and fasthttp give their contexts to other requests. An engine that records a
@@ -90,25 +91,25 @@ func TestReusedContextsAreNotRead(t *testing.T) {
 			values[e.Name()] = append(values[e.Name()], ctx.Value("tenant"))
 		})
 		app := fiber.New()
-		s := serve(t, app, reprise.Config{Observer: observer}, protocol.Config{}, func(s *service, protect fiber.Handler) {
+		s := serveOn(t, fibers, app, memstore.New(), protocol.Config{Engine: reprise.Config{Observer: observer}}, func(s *service, protect fiber.Handler) {
 			app.Post("/x", func(c fiber.Ctx) error {
 				c.Locals("tenant", strings.Clone(c.Get("X-Tenant")))
 				c.SetContext(of(c))
 				return c.Next()
 			}, protect, func(c fiber.Ctx) error {
-				s.runs.Add(1)
+				s.Runs.Add(1)
 				return c.SendStreamWriter(func(w *bufio.Writer) { _, _ = w.WriteString("streamed") })
 			})
 		})
 		for _, tenant := range []string{"a", "b"} {
-			if first := s.post(tenant, "X-Tenant", tenant); first.err != nil || first.body != "streamed" {
+			if first := s.Post(tenant, "X-Tenant: "+tenant); first.Err != nil || first.Body != "streamed" {
 				t.Errorf("%s: got %+v", name, first)
 			}
-			if again := s.post(tenant, "X-Tenant", tenant); !again.replayed || again.body != "streamed" {
+			if again := s.Post(tenant, "X-Tenant: "+tenant); !again.Replayed || again.Body != "streamed" {
 				t.Errorf("%s: the retry got %+v", name, again)
 			}
 		}
-		s.ran(2)
+		s.Ran(2)
 		mu.Lock()
 		for _, event := range []string{"claimed", "completed", "replayed"} {
 			seen := values[event]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v3"
 
+	"github.com/reprise-go/reprise/adapters/internal/fasthttp/harness"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -28,11 +29,11 @@ func TestR33StreamsSentByEndAreNotReplayedEmpty(t *testing.T) {
 		},
 	} {
 		s := serveOne(t, reprise.Recoverable, nil, nil, h)
-		first, again := s.post("k"), s.retry("k")
-		if first.err != nil || first.body != "streamed" || !strings.Contains(again.body, "result-unavailable") {
+		first, again := s.Post("k"), s.Retry("k")
+		if first.Err != nil || first.Body != "streamed" || !strings.Contains(again.Body, "result-unavailable") {
 			t.Errorf("%s: got %+v and then %+v", name, first, again)
 		}
-		s.ran(1)
+		s.Ran(1)
 	}
 }
 
@@ -49,26 +50,17 @@ func TestR23EndForAClientThatLeftFailsNoOperation(t *testing.T) {
 			<-left
 			return errors.Join(send(c.Status(fiber.StatusCreated), strings.Repeat("made", 64<<10)), c.End())
 		})
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, "POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: k\r\nContent-Length: 4\r\n\r\nbody"); err != nil {
-			t.Fatal(err)
-		}
+		conn := s.Dial(harness.Request("body", harness.Key("k")))
 		<-started
-		if err := conn.(*net.TCPConn).SetLinger(0); err != nil { // leaves at once
-			t.Fatal(err)
-		}
-		_ = conn.Close()
+		conn.Leave()
 		close(left)
-		switch again := s.retry("k"); {
-		case name == "text" && (!again.replayed || again.status != fiber.StatusCreated || len(again.body) != 256<<10):
-			t.Errorf("%s: the retry got %d, replayed: %t", name, again.status, again.replayed)
-		case name == "a stream" && !strings.Contains(again.body, "result-unavailable"):
-			t.Errorf("%s: the retry got %d, %.100q", name, again.status, again.body)
+		switch again := s.Retry("k"); {
+		case name == "text" && (!again.Replayed || again.Status != fiber.StatusCreated || len(again.Body) != 256<<10):
+			t.Errorf("%s: the retry got %d, replayed: %t", name, again.Status, again.Replayed)
+		case name == "a stream" && !strings.Contains(again.Body, "result-unavailable"):
+			t.Errorf("%s: the retry got %d, %.100q", name, again.Status, again.Body)
 		}
-		s.ran(1)
+		s.Ran(1)
 	}
 }
 
@@ -92,14 +84,14 @@ func TestR33dErrorsBehindEndChangeNoResponse(t *testing.T) {
 			s := serveOn(t, fibers, fiber.New(), open(), policy, chain(nil, nil, func(c fiber.Ctx) error {
 				return errors.Join(send(c), c.End(), errors.New("too late to say"))
 			}))
-			first, again := s.post("k"), s.retry("k")
-			if first.err != nil || first.status != fiber.StatusCreated || !again.replayed || again.status != first.status || again.body != first.body {
+			first, again := s.Post("k"), s.Retry("k")
+			if first.Err != nil || first.Status != fiber.StatusCreated || !again.Replayed || again.Status != first.Status || again.Body != first.Body {
 				t.Errorf("%s, %s: got %+v and then %+v", name, kind, first, again)
 			}
 			if told == nil || !strings.HasSuffix(told.Error(), "too late to say") {
 				t.Errorf("%s, %s: the policy is told of %v", name, kind, told)
 			}
-			s.ran(1)
+			s.Ran(1)
 		}
 	}
 }
@@ -113,9 +105,9 @@ func TestErrorsOfTheConnectionBeforeTheResponseReleaseTheKey(t *testing.T) {
 		return &net.OpError{Op: "write", Source: ctx.LocalAddr(), Addr: ctx.RemoteAddr(), Err: io.ErrClosedPipe} // as that of SendEarlyHints
 	})
 	for range 2 {
-		if got := s.post("k"); got.status != fiber.StatusInternalServerError || got.replayed {
+		if got := s.Post("k"); got.Status != fiber.StatusInternalServerError || got.Replayed {
 			t.Errorf("got %+v", got)
 		}
 	}
-	s.ran(2)
+	s.Ran(2)
 }

@@ -10,20 +10,19 @@ import (
 	"github.com/gofiber/fiber/v3"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Fiber's own 500 stands in for the response of an error handler that fails.
 func TestR32ErrorHandlersThatFailAreAnswered500(t *testing.T) {
 	t.Parallel()
 	app := fiber.New(fiber.Config{ErrorHandler: func(fiber.Ctx, error) error { return errors.New("again") }})
-	s := serve(t, app, reprise.Config{}, protocol.Config{}, chain(nil, nil, func(fiber.Ctx) error { return errors.New("broken") }))
+	s := serve(t, app, chain(nil, nil, func(fiber.Ctx) error { return errors.New("broken") }))
 	for range 2 {
-		if got := s.post("k"); got.status != 500 || got.body != "Internal Server Error" || got.replayed {
+		if got := s.Post("k"); got.Status != 500 || got.Body != "Internal Server Error" || got.Replayed {
 			t.Errorf("got %+v", got)
 		}
 	}
-	s.ran(2)
+	s.Ran(2)
 }
 
 // Fiber runs the layers of Use for a request that fasthttp could not read, and overwrites
@@ -33,30 +32,30 @@ func TestR27RequestsThatWereNotReadDoNotRun(t *testing.T) {
 	const limit = 100
 	for name, tt := range map[string]struct {
 		request string
-		status  string
+		status  int
 	}{
-		"a declared body over the limit": {fmt.Sprintf("Content-Length: %d\r\n\r\n%s", limit+1, strings.Repeat("x", limit+1)), "413"},
-		"a chunked body over the limit":  {"Transfer-Encoding: chunked\r\n\r\n70\r\n" + strings.Repeat("x", 0x70) + "\r\n0\r\n\r\n", "413"},
-		"a form over the limit":          {"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000\r\n\r\n--b--\r\n", "413"},
-		"a forbidden trailer":            {"Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nContent-Length: 4\r\n\r\n", "400"},
-		"an invalid trailer":             {"Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX\x00: 4\r\n\r\n", "400"},
+		"a declared body over the limit": {fmt.Sprintf("Content-Length: %d\r\n\r\n%s", limit+1, strings.Repeat("x", limit+1)), 413},
+		"a chunked body over the limit":  {"Transfer-Encoding: chunked\r\n\r\n70\r\n" + strings.Repeat("x", 0x70) + "\r\n0\r\n\r\n", 413},
+		"a form over the limit":          {"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000\r\n\r\n--b--\r\n", 413},
+		"a forbidden trailer":            {"Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nContent-Length: 4\r\n\r\n", 400},
+		"an invalid trailer":             {"Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX\x00: 4\r\n\r\n", 400},
 	} {
 		app := fiber.New(fiber.Config{BodyLimit: limit})
-		s := serve(t, app, reprise.Config{}, protocol.Config{}, func(s *service, protect fiber.Handler) {
+		s := serve(t, app, func(s *service, protect fiber.Handler) {
 			app.Use("/x", protect)
 			app.Use("/x", func(c fiber.Ctx) error {
-				s.runs.Add(1)
+				s.Runs.Add(1)
 				return c.SendString("ran")
 			})
 		})
-		if got := s.talk("POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: k\r\n" + tt.request); !strings.HasPrefix(got, "HTTP/1.1 "+tt.status) {
-			t.Errorf("%s: got %q", name, got)
+		if got := s.Do("POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: k\r\n" + tt.request); got.Status != tt.status {
+			t.Errorf("%s: got %+v", name, got)
 		}
-		s.ran(0)
-		if got := s.post("k"); got.status != http.StatusOK || got.replayed { // the key is free
+		s.Ran(0)
+		if got := s.Post("k"); got.Status != http.StatusOK || got.Replayed { // the key is free
 			t.Errorf("%s: the correct request got %+v", name, got)
 		}
-		s.ran(1)
+		s.Ran(1)
 	}
 }
 
@@ -65,25 +64,25 @@ func TestR27RequestsThatWereNotReadDoNotRun(t *testing.T) {
 func TestR27bRefusedTrailersBehindAnotherRequestStoreNothing(t *testing.T) {
 	t.Parallel()
 	app := fiber.New()
-	s := serve(t, app, reprise.Config{}, protocol.Config{}, func(s *service, protect fiber.Handler) {
+	s := serve(t, app, func(s *service, protect fiber.Handler) {
 		app.Use("/x", protect)
 		app.Use("/x", func(c fiber.Ctx) error { return c.Next() })
 		app.Post("/x", func(c fiber.Ctx) error {
-			s.runs.Add(1)
+			s.Runs.Add(1)
 			return c.SendString("ran")
 		})
 	})
 	const head = "POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: "
-	got := s.talk(head + "first\r\nContent-Length: 4\r\n\r\nbody" +
+	c := s.Dial(head + "first\r\nContent-Length: 4\r\n\r\nbody" +
 		head + "k\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nContent-Length: 4\r\n\r\n")
-	if first, second, ok := strings.Cut(got, "ran"); !ok || !strings.HasPrefix(first, "HTTP/1.1 200") || !strings.HasPrefix(second, "HTTP/1.1 400") {
-		t.Errorf("got %q", got)
+	if first, second := c.Receive(), c.Receive(); first.Status != http.StatusOK || second.Status != http.StatusBadRequest {
+		t.Errorf("got %+v and %+v", first, second)
 	}
-	s.ran(1)
-	if got := s.post("k"); got.status != http.StatusOK || got.replayed {
+	s.Ran(1)
+	if got := s.Post("k"); got.Status != http.StatusOK || got.Replayed {
 		t.Errorf("the correct request got %+v", got)
 	}
-	s.ran(2)
+	s.Ran(2)
 }
 
 // A handler that drops the connection made no response that a retry could get.
@@ -91,13 +90,13 @@ func TestR33DroppedConnectionsAreNotReplayed(t *testing.T) {
 	t.Parallel()
 	for preset, runs := range map[reprise.Preset]int64{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
 		s := serveOne(t, preset, nil, nil, func(c fiber.Ctx) error { return c.Drop() })
-		if first := s.post("k"); first.err == nil {
+		if first := s.Post("k"); first.Err == nil {
 			t.Errorf("the first client got %+v", first)
 		}
-		again := s.retry("k")
-		if preset == reprise.AtMostOnce && (again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable")) {
+		again := s.Retry("k")
+		if preset == reprise.AtMostOnce && (again.Status != http.StatusConflict || !strings.Contains(again.Body, "result-unavailable")) {
 			t.Errorf("the retry got %+v", again)
 		}
-		s.ran(runs)
+		s.Ran(runs)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"github.com/gofiber/fiber/v3/middleware/timeout"
 	"github.com/valyala/fasthttp"
 
+	"github.com/reprise-go/reprise/adapters/internal/fasthttp/harness"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -26,21 +26,16 @@ import (
 )
 
 // hosts are the ways in which an app is served.
-var hosts = map[string]func(*fiber.App) host{
+var hosts = map[string]func(*fiber.App) harness.Host{
 	"Fiber's server": fibers,
-	"fasthttp": func(app *fiber.App) host {
+	"fasthttp": func(app *fiber.App) harness.Host {
 		server := &fasthttp.Server{Handler: app.Handler()}
-		return host{server.Serve, server.ShutdownWithContext}
+		return harness.Host{Serve: server.Serve, Shutdown: server.ShutdownWithContext}
 	},
-	"net/http": func(app *fiber.App) host { return overNetHTTP(adaptor.FiberApp(app)) },
-	"net/http, bounded": func(app *fiber.App) host {
-		return overNetHTTP(http.TimeoutHandler(adaptor.FiberApp(app), patience, "too late"))
+	"net/http": func(app *fiber.App) harness.Host { return harness.HTTP(adaptor.FiberApp(app)) },
+	"net/http, bounded": func(app *fiber.App) harness.Host {
+		return harness.HTTP(http.TimeoutHandler(adaptor.FiberApp(app), harness.Patience, "too late"))
 	},
-}
-
-func overNetHTTP(h http.Handler) host {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: patience}
-	return host{server.Serve, server.Shutdown}
 }
 
 // stores are the two kinds of them: see serveOn.
@@ -79,11 +74,11 @@ func TestRunsAreFoundAgainOnEveryHost(t *testing.T) {
 					t.Parallel()
 					s := serveOn(t, host, fiber.New(), open(), protocol.Config{}, chain(tt.outside, nil, tt.h))
 					for _, replayed := range []bool{false, true, true} {
-						if got := s.post("k"); got.status != fiber.StatusCreated || got.body != "made" || got.replayed != replayed || got.err != nil {
+						if got := s.Post("k"); got.Status != fiber.StatusCreated || got.Body != "made" || got.Replayed != replayed || got.Err != nil {
 							t.Errorf("got %+v, want a replay: %t", got, replayed)
 						}
 					}
-					s.ran(1)
+					s.Ran(1)
 				})
 			}
 		}
@@ -105,10 +100,10 @@ func TestTimeoutsAroundTheAppLoseNoRun(t *testing.T) {
 	t.Parallel()
 	for kind, open := range stores {
 		started, proceed := make(chan struct{}, 2), make(chan struct{})
-		s := serveOn(t, func(app *fiber.App) host {
+		s := serveOn(t, func(app *fiber.App) harness.Host {
 			whole := adaptor.FiberApp(app)
 			bounded := http.TimeoutHandler(whole, short, "too late")
-			return overNetHTTP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			return harness.HTTP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("X-Late") != "" {
 					body, _ := io.ReadAll(r.Body) // which the server closes when the timeout answers
 					r.Body = io.NopCloser(bytes.NewReader(body))
@@ -122,15 +117,15 @@ func TestTimeoutsAroundTheAppLoseNoRun(t *testing.T) {
 			<-proceed
 			return c.Status(fiber.StatusCreated).SendString("made")
 		}))
-		if first := s.post("k", "X-Late", "yes"); first.status != http.StatusServiceUnavailable || first.body != "too late" {
+		if first := s.Post("k", "X-Late: yes"); first.Status != http.StatusServiceUnavailable || first.Body != "too late" {
 			t.Errorf("%s: the client of the late handler got %+v", kind, first)
 		}
 		<-started
 		close(proceed)
-		if again := s.retry("k"); again.status != fiber.StatusCreated || again.body != "made" || !again.replayed {
+		if again := s.Retry("k"); again.Status != fiber.StatusCreated || again.Body != "made" || !again.Replayed {
 			t.Errorf("%s: the retry got %+v", kind, again)
 		}
-		s.ran(1)
+		s.Ran(1)
 	}
 }
 
@@ -147,11 +142,11 @@ func TestContextsThatAHostUsesAgainStartAnew(t *testing.T) {
 			return c.Next()
 		}}, nil, func(c fiber.Ctx) error { return c.Status(fiber.StatusCreated).SendString("made") }))
 		for _, replayed := range []bool{false, true} {
-			if got := s.post("k"); got.status != fiber.StatusCreated || got.body != "made" || got.replayed != replayed {
+			if got := s.Post("k"); got.Status != fiber.StatusCreated || got.Body != "made" || got.Replayed != replayed {
 				t.Errorf("%s: got %+v", name, got)
 			}
 		}
-		s.ran(1)
+		s.Ran(1)
 	}
 }
 
@@ -176,19 +171,11 @@ func TestR23StreamsThatTheirHostForgetsAreRecorded(t *testing.T) {
 			}
 		})
 	}))
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Write([]byte("POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: k\r\nContent-Length: 4\r\n\r\nbody")); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 200") {
+	conn := s.Dial(harness.Request("body", harness.Key("k")))
+	if line, err := conn.R.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 200") {
 		t.Fatalf("got %q, %v", line, err)
 	}
-	if err := errors.Join(conn.(*net.TCPConn).SetLinger(0), conn.Close()); err != nil {
-		t.Fatal(err)
-	}
+	conn.Leave()
 	close(left)
 	for deadline, ended := time.Now().Add(time.Minute), false; !ended; { // no request uses the context again
 		runtime.GC()
@@ -201,10 +188,10 @@ func TestR23StreamsThatTheirHostForgetsAreRecorded(t *testing.T) {
 			}
 		}
 	}
-	if again := s.post("k"); !again.replayed || len(again.body) != len("first")+500_000 {
-		t.Errorf("the retry got %d, %d bytes, replayed: %t", again.status, len(again.body), again.replayed)
+	if again := s.Post("k"); !again.Replayed || len(again.Body) != len("first")+500_000 {
+		t.Errorf("the retry got %d, %d bytes, replayed: %t", again.Status, len(again.Body), again.Replayed)
 	}
-	s.ran(1)
+	s.Ran(1)
 }
 
 // A host may send the media type of fasthttp with an empty body. The replay has it then.
@@ -212,9 +199,9 @@ func TestR16ReplayHasTheMediaTypeThatTheHostSends(t *testing.T) {
 	t.Parallel()
 	for on, host := range hosts {
 		s := serveOn(t, host, fiber.New(), memstore.New(), protocol.Config{}, chain(nil, nil, func(fiber.Ctx) error { return nil }))
-		first, again := s.post("k"), s.post("k")
-		if first.header.Get("Content-Type") != again.header.Get("Content-Type") || !again.replayed {
-			t.Errorf("%s: got %v, and then %v", on, first.header, again.header)
+		first, again := s.Post("k"), s.Post("k")
+		if first.Header.Get("Content-Type") != again.Header.Get("Content-Type") || !again.Replayed {
+			t.Errorf("%s: got %v, and then %v", on, first.Header, again.Header)
 		}
 	}
 }
@@ -223,9 +210,7 @@ func TestR16ReplayHasTheMediaTypeThatTheHostSends(t *testing.T) {
 // in place of the handler's is kept as any other.
 func TestR33dTheResponseOfATimeoutInsideIsTheResponse(t *testing.T) {
 	t.Parallel()
-	if raceEnabled {
-		t.Skip("Fiber's timeout races with any handler that outlives it")
-	}
+	harness.SkipRaces(t)
 	for name, tt := range map[string]struct {
 		config timeout.Config
 		preset reprise.Preset
@@ -250,7 +235,7 @@ func TestR33dTheResponseOfATimeoutInsideIsTheResponse(t *testing.T) {
 							return c.Status(fiber.StatusCreated).SendString("done")
 						}))
 				for _, replayed := range []bool{false, tt.runs == 1} {
-					if got := s.post("k"); got.status != tt.status || got.body != tt.body || got.replayed != replayed {
+					if got := s.Post("k"); got.Status != tt.status || got.Body != tt.body || got.Replayed != replayed {
 						t.Errorf("got %+v, want a replay: %t", got, replayed)
 					}
 				}
@@ -258,7 +243,7 @@ func TestR33dTheResponseOfATimeoutInsideIsTheResponse(t *testing.T) {
 				for range tt.runs {
 					<-ended
 				}
-				s.ran(tt.runs)
+				s.Ran(tt.runs)
 			})
 		}
 	}

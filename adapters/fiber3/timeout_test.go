@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/middleware/timeout"
 
+	"github.com/reprise-go/reprise/adapters/internal/fasthttp/harness"
 	reprise "github.com/reprise-go/reprise/core"
 )
 
@@ -16,9 +17,7 @@ import (
 // outlives it has none to keep.
 func TestR33HandlersThatOutliveATimeoutAreCut(t *testing.T) {
 	t.Parallel()
-	if raceEnabled {
-		t.Skip("Fiber's timeout races with any handler that outlives it")
-	}
+	harness.SkipRaces(t)
 	next := timeout.New(fiber.Ctx.Next, timeout.Config{Timeout: short})
 	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
 		proceed, ended := make(chan struct{}), make(chan struct{}, 2)
@@ -32,20 +31,20 @@ func TestR33HandlersThatOutliveATimeoutAreCut(t *testing.T) {
 			}
 			return c.Status(fiber.StatusCreated).SendString("done")
 		})
-		if first := s.post("k", "X-Late", "yes"); first.status != http.StatusRequestTimeout {
+		if first := s.Post("k", "X-Late: yes"); first.Status != http.StatusRequestTimeout {
 			t.Errorf("the client of the late handler got %+v", first)
 		}
-		if again := s.post("k"); again.status != http.StatusConflict || !strings.Contains(again.body, "in-progress") {
+		if again := s.Post("k"); again.Status != http.StatusConflict || !strings.Contains(again.Body, "in-progress") {
 			t.Errorf("the retry got %+v while the handler runs", again)
 		}
 		<-ended
 		close(proceed)
 		<-ended
-		again := s.post("k")
+		again := s.Post("k")
 		switch {
-		case preset == reprise.Recoverable && (again.status != http.StatusCreated || again.body != "done" || again.replayed):
+		case preset == reprise.Recoverable && (again.Status != http.StatusCreated || again.Body != "done" || again.Replayed):
 			t.Errorf("the retry of a released key got %+v", again)
-		case preset == reprise.AtMostOnce && (again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable")):
+		case preset == reprise.AtMostOnce && (again.Status != http.StatusConflict || !strings.Contains(again.Body, "result-unavailable")):
 			t.Errorf("the retry got %+v", again)
 		}
 	}
@@ -61,9 +60,7 @@ func TestR33MixedResponsesAreNotKept(t *testing.T) {
 	if _, late := any(new(fiber.DefaultCtx)).(reclaimer); late {
 		t.Skip("this release of Fiber marks a context after OnTimeout")
 	}
-	if raceEnabled {
-		t.Skip("Fiber's timeout races with any handler that outlives it")
-	}
+	harness.SkipRaces(t)
 	written, ended := make(chan struct{}), make(chan struct{})
 	outside := timeout.New(func(c fiber.Ctx) error {
 		defer func() {
@@ -83,22 +80,20 @@ func TestR33MixedResponsesAreNotKept(t *testing.T) {
 		<-written
 		return nil
 	})
-	if first := s.post("k", "X-Late", "yes"); first.status != http.StatusServiceUnavailable {
+	if first := s.Post("k", "X-Late: yes"); first.Status != http.StatusServiceUnavailable {
 		t.Errorf("the client of the late handler got %+v", first)
 	}
-	if again := s.post("k"); again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable") {
+	if again := s.Post("k"); again.Status != http.StatusConflict || !strings.Contains(again.Body, "result-unavailable") {
 		t.Errorf("the retry got %+v", again)
 	}
-	s.ran(1)
+	s.Ran(1)
 }
 
 // A stream that began before the timeout is either recorded, where Fiber closes it, or
 // cut.
 func TestR33StreamsThatATimeoutReplacesEnd(t *testing.T) {
 	t.Parallel()
-	if raceEnabled {
-		t.Skip("Fiber's timeout races with any handler that outlives it")
-	}
+	harness.SkipRaces(t)
 	proceed, ended := make(chan struct{}), make(chan struct{}, 2)
 	late := timeout.New(func(c fiber.Ctx) error {
 		err := c.Next()
@@ -111,13 +106,13 @@ func TestR33StreamsThatATimeoutReplacesEnd(t *testing.T) {
 	s := serveOne(t, reprise.AtMostOnce, []any{late}, nil, func(c fiber.Ctx) error {
 		return c.SendStream(strings.NewReader("streamed"))
 	})
-	if first := s.post("k", "X-Late", "yes"); first.status != http.StatusRequestTimeout {
+	if first := s.Post("k", "X-Late: yes"); first.Status != http.StatusRequestTimeout {
 		t.Errorf("the client of the late chain got %+v", first)
 	}
 	close(proceed)
 	<-ended
-	if again := s.retry("k"); !again.replayed && !strings.Contains(again.body, "result-unavailable") || again.replayed && again.body != "streamed" {
+	if again := s.Retry("k"); !again.Replayed && !strings.Contains(again.Body, "result-unavailable") || again.Replayed && again.Body != "streamed" {
 		t.Errorf("the retry got %+v", again)
 	}
-	s.ran(1)
+	s.Ran(1)
 }

@@ -1,5 +1,0 @@
-//go:build race
-
-package reprisefiber_test
-
-func init() { raceEnabled = true }

@@ -1,5 +1,0 @@
-//go:build race
-
-package reprisefiber3_test
-
-func init() { raceEnabled = true }
