@@ -24,13 +24,6 @@ const (
 	margin    = lease / 10 // between the local deadline and the end of the lease
 )
 
-// inTime runs body as a parallel test in a new bubble, where time passes only when all
-// goroutines wait. The bubble fails when a goroutine is left at its end.
-func inTime(t *testing.T, body func(t *testing.T)) {
-	t.Parallel()
-	synctest.Test(t, body)
-}
-
 // bench is one process: an engine over a store that a test can interfere with, and its
 // observer's events.
 type bench struct {
@@ -154,13 +147,6 @@ func closeWithin(t *testing.T, e *reprise.Engine, d time.Duration) error {
 	return e.Close(ctx)
 }
 
-func wantError(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Fatalf("%s: error %v, want %v", what, got, want)
-	}
-}
-
 // wantCause fails the test unless ctx is cancelled with the wanted cause, or not
 // cancelled for nil.
 func wantCause(t *testing.T, ctx context.Context, want error) {
@@ -172,6 +158,8 @@ func wantCause(t *testing.T, ctx context.Context, want error) {
 }
 
 type hooked = teststore.Hooked
+
+var inTime, inTimeNamed, wantError = teststore.InTime, teststore.InTimeNamed, teststore.WantError
 
 // events is an observer that remembers.
 type events struct {
@@ -265,12 +253,6 @@ func (s *events) wantCount(t *testing.T, name string, n int) {
 	if got := s.count(name); got != n {
 		t.Errorf("%d events %q, want %d: %v", got, name, n, s.names())
 	}
-}
-
-// inTimeNamed is inTime for one row of a table.
-func inTimeNamed(t *testing.T, name string, body func(t *testing.T)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) { inTime(t, body) })
 }
 
 // must returns v where err is nil, and panics otherwise: for what a test needs before it

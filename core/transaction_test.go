@@ -10,59 +10,16 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/teststore"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// transacting is a store that gives handlers a transaction, which they begin by a value
-// of their context.
-type transacting struct {
-	*hooked
-	able   error
-	commit func(store.CompleteRequest) error // nil: it completes the record
-	undo   error
-	calls  []string
-}
-
-type beginKey struct{}
-
-// Transacts implements [store.Transactor].
-func (s *transacting) Transacts() error { return s.able }
-
-// Transaction implements [store.Transactor].
-func (s *transacting) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
-	tx := &transaction{store: s}
-	return context.WithValue(ctx, beginKey{}, func() { tx.begun = true }), tx
-}
-
-type transaction struct {
-	store *transacting
-	begun bool
-}
-
-func (tx *transaction) Close() bool {
-	tx.store.calls = append(tx.store.calls, "close")
-	return tx.begun
-}
-
-func (tx *transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
-	tx.store.calls = append(tx.store.calls, "commit")
-	if tx.store.commit != nil {
-		return tx.store.commit(r)
-	}
-	return tx.store.Store.Complete(ctx, r)
-}
-
-func (tx *transaction) Rollback(context.Context) error {
-	tx.store.calls = append(tx.store.calls, "rollback")
-	return tx.store.undo
-}
-
-// setupTransacting makes a process over such a store.
-func setupTransacting(t *testing.T) (*bench, *transacting) {
+// setupTransacting makes a process over a store whose handlers begin their transactions.
+func setupTransacting(t *testing.T) (*bench, *teststore.Transacting) {
 	t.Helper()
-	st := &transacting{hooked: &hooked{Store: memstore.New()}}
-	b := &bench{store: st.hooked, events: &events{}}
+	b := &bench{store: &hooked{Store: memstore.New()}, events: &events{}}
+	st := &teststore.Transacting{Store: b.store, Lazy: true}
 	b.Engine = newEngine(t, st, b.events, reprise.Config{})
 	return b, st
 }
@@ -80,16 +37,16 @@ func (b *bench) began(t *testing.T, op reprise.Operation) *reprise.Attempt {
 	if !a.Transactional() {
 		t.Error("its response need not wait for the commit")
 	}
-	a.Context().Value(beginKey{}).(func())() //nolint:forcetypeassert // the store's
+	teststore.Begin(a.Context())
 	return a
 }
 
-func wantCalls(t *testing.T, st *transacting, want ...string) {
+func wantCalls(t *testing.T, st *teststore.Transacting, want ...string) {
 	t.Helper()
-	if !slices.Equal(st.calls, want) {
-		t.Errorf("the transaction was called %v, want %v", st.calls, want)
+	if !slices.Equal(st.Calls, want) {
+		t.Errorf("the transaction was called %v, want %v", st.Calls, want)
 	}
-	st.calls = nil
+	st.Calls = nil
 }
 
 // Each end of an attempt does to the transaction what it promises, and to the record what
@@ -98,13 +55,13 @@ func TestTransactionEndsWithItsAttempt(t *testing.T) {
 	for _, undo := range []error{nil, store.ErrUnknown} {
 		inTimeNamed(t, map[bool]string{true: "rolled back", false: "lost"}[undo == nil], func(t *testing.T) {
 			b, st := setupTransacting(t)
-			st.undo = undo
+			st.Undo = undo
 			complete(t, b.began(t, order("kept")), "answer", reprise.EndRecorded)
 			wantCalls(t, st, "close", "commit")
 			b.want(t, order("kept"), reprise.Replayed)
 
 			must(b.began(t, order("refused")).Complete(reprise.Completion{Payload: []byte("500"), DiscardEffects: true}))
-			wantCalls(t, st, "close", "rollback")
+			wantCalls(t, st, "close", "rollback", "complete")
 			b.want(t, order("refused"), reprise.Replayed)
 
 			release(t, b.began(t, order("released")))
@@ -116,9 +73,9 @@ func TestTransactionEndsWithItsAttempt(t *testing.T) {
 			b.want(t, order("unknown"), reprise.Lapsed)
 
 			complete(t, b.claim(t, transactional(order("not asked for"))), "answer", reprise.EndRecorded)
-			wantCalls(t, st, "close")
+			wantCalls(t, st, "close", "complete")
 			complete(t, b.claim(t, order("another policy")), "answer", reprise.EndRecorded)
-			wantCalls(t, st)
+			wantCalls(t, st, "complete")
 		})
 	}
 }
@@ -127,23 +84,23 @@ func TestTransactionEndsWithItsAttempt(t *testing.T) {
 // back is free at once, and what is not decided keeps its lease, which ends.
 func TestCommitThatFails(t *testing.T) {
 	for name, c := range map[string]struct {
-		commit func(store.CompleteRequest) error
+		commit func() error
 		end    reprise.AttemptEnd
 		then   reprise.Outcome // of a retry at once
 		later  reprise.Outcome // and after the lease
 	}{
-		"not applied":             {func(store.CompleteRequest) error { return store.ErrNotApplied }, reprise.EndNotApplied, reprise.Claimed, 0},
-		"unknown":                 {func(store.CompleteRequest) error { return store.ErrUnknown }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
-		"unplaced":                {func(store.CompleteRequest) error { return errors.New("unplaced") }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
-		"panics":                  {func(store.CompleteRequest) error { panic("a bug in the driver") }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
-		"not replicated":          {func(store.CompleteRequest) error { return store.ErrNotReplicated }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
-		"ended by its handler":    {func(store.CompleteRequest) error { return store.ErrMisconfigured }, reprise.EndUnknown, reprise.Lapsed, reprise.Lapsed},
-		"lost, and still its own": {func(store.CompleteRequest) error { return store.ErrLeaseLost }, reprise.EndNotApplied, reprise.Claimed, 0},
-		"ends its own goroutine":  {func(store.CompleteRequest) error { runtime.Goexit(); return nil }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"not applied":             {func() error { return store.ErrNotApplied }, reprise.EndNotApplied, reprise.Claimed, 0},
+		"unknown":                 {func() error { return store.ErrUnknown }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"unplaced":                {func() error { return errors.New("unplaced") }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"panics":                  {func() error { panic("a bug in the driver") }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"not replicated":          {func() error { return store.ErrNotReplicated }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"ended by its handler":    {func() error { return store.ErrMisconfigured }, reprise.EndUnknown, reprise.Lapsed, reprise.Lapsed},
+		"lost, and still its own": {func() error { return store.ErrLeaseLost }, reprise.EndNotApplied, reprise.Claimed, 0},
+		"ends its own goroutine":  {func() error { runtime.Goexit(); return nil }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b, st := setupTransacting(t)
-			st.commit = c.commit
+			st.OnCommit = c.commit
 			a := b.began(t, order("k"))
 			done := make(chan struct{})
 			go func() {
@@ -181,21 +138,21 @@ func TestCommitOfAStaleOwner(t *testing.T) {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b, st := setupTransacting(t)
 			var owner store.Owner
-			st.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			b.store.OnClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				owner = r.Owner
-				return st.Store.Claim(ctx, r)
+				return b.store.Store.Claim(ctx, r)
 			}
 			a := b.began(t, order("k"))
-			wantError(t, "Release", st.Store.Release(t.Context(), a.ID(), owner), nil)
+			wantError(t, "Release", b.store.Store.Release(t.Context(), a.ID(), owner), nil)
 			op := order("k")
 			if c.another {
 				op.Fingerprint[0]++
 			}
-			other := setupOver(t, st.Store, reprise.Config{}).claim(t, op)
+			other := setupOver(t, b.store.Store, reprise.Config{}).claim(t, op)
 			if c.ends {
 				complete(t, other, "other", reprise.EndRecorded)
 			}
-			st.commit = func(store.CompleteRequest) error { return store.ErrLeaseLost }
+			st.OnCommit = func() error { return store.ErrLeaseLost }
 			got := complete(t, a, "answer", c.end)
 			if c.ends && string(got.Payload) != "other" {
 				t.Errorf("its client gets %q", got.Payload)
@@ -212,11 +169,11 @@ func TestCommitOfAStaleOwner(t *testing.T) {
 func TestNotAppliedIsReleasedLater(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b, st := setupTransacting(t)
-		st.commit = func(store.CompleteRequest) error { return store.ErrNotApplied }
+		st.OnCommit = func() error { return store.ErrNotApplied }
 		a := b.began(t, order("k"))
-		st.OnRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
+		b.store.OnRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 		complete(t, a, "answer", reprise.EndNotApplied)
-		st.Heal()
+		b.store.Heal()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		release(t, b.claim(t, order("k")))
@@ -227,7 +184,7 @@ func TestNotAppliedIsReleasedLater(t *testing.T) {
 func TestTransactionalIsRefused(t *testing.T) {
 	t.Parallel()
 	_, st := setupTransacting(t)
-	unable := &transacting{hooked: &hooked{Store: memstore.New()}, able: store.ErrInvalid}
+	unable := &teststore.Transacting{Store: memstore.New(), Able: store.ErrInvalid}
 	for name, c := range map[string]struct {
 		store store.Store
 		op    reprise.Operation

@@ -488,20 +488,20 @@ func TestDoInATransaction(t *testing.T) {
 		calls  []string
 	}{
 		{"committed", nil, nil, reprise.EndRecorded, nil, job.Ack, 0, []string{"close", "commit"}},
-		{"answer", nil, job.Keep(errSoldOut), reprise.EndRecorded, errSoldOut, job.Ack, 0, []string{"close", "rollback"}},
+		{"answer", nil, job.Keep(errSoldOut), reprise.EndRecorded, errSoldOut, job.Ack, 0, []string{"close", "rollback", "complete"}},
 		{"rolled back", store.ErrNotApplied, nil, reprise.EndNotApplied, store.ErrNotApplied, job.Nack, time.Second, []string{"close", "commit"}},
 		{"undecided", store.ErrUnknown, nil, reprise.EndUndecided, store.ErrUnknown, job.Nack, 2 * time.Second, []string{"close", "commit"}},
 	} {
 		inTime(t, r.name, func(t *testing.T) {
 			b, st := setupTransacting(t)
-			st.fails = r.fails
+			st.OnCommit = func() error { return r.fails }
 			d := newDoer(b, reprise.Recoverable)
 			d.op.Transactional = true
 			_, _, err := d.do(t.Context(), func(context.Context) error { return r.err })
 			wantError(t, "Do", err, r.is)
 			wantSettlement(t, err, r.action, r.delay)
-			if !slices.Equal(st.calls, r.calls) {
-				t.Errorf("the transaction was called %v, want %v", st.calls, r.calls)
+			if !slices.Equal(st.Calls, r.calls) {
+				t.Errorf("the transaction was called %v, want %v", st.Calls, r.calls)
 			}
 			if s := d.Stats(); s.Ends[r.end] != 1 {
 				t.Errorf("ended as %v, want %v", s.Ends, r.end)

@@ -2,10 +2,8 @@ package job_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -20,16 +18,6 @@ const (
 	retention = 24 * time.Hour
 	maxRun    = time.Minute
 )
-
-// inTime runs body as a parallel test of this name, in a new bubble, where time passes
-// only when all goroutines wait.
-func inTime(t *testing.T, name string, body func(t *testing.T)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, body)
-	})
-}
 
 // bench is one process: an engine over a store that a test can interfere with.
 type bench struct {
@@ -46,10 +34,11 @@ func setup(t *testing.T, cfg reprise.Config) *bench {
 }
 
 // setupTransacting is setup over a store whose handlers are in a transaction.
-func setupTransacting(t *testing.T) (*bench, *transacting) {
+func setupTransacting(t *testing.T) (*bench, *teststore.Transacting) {
 	t.Helper()
-	st := &transacting{hooked: &hooked{Store: memstore.New()}}
-	return &bench{newEngine(t, st, reprise.Config{}), st.hooked}, st
+	inner := &hooked{Store: memstore.New()}
+	st := &teststore.Transacting{Store: inner}
+	return &bench{newEngine(t, st, reprise.Config{}), inner}, st
 }
 
 // newEngine makes an engine that is closed at the end of the test, and fails it if an
@@ -93,47 +82,9 @@ func (b *bench) wantUnknown(t *testing.T, op reprise.Operation, reason string) {
 	}
 }
 
-func wantError(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Fatalf("%s: error %v, want %v", what, got, want)
-	}
-}
-
 type hooked = teststore.Hooked
 
-// transacting is a store whose handlers have begun a transaction.
-type transacting struct {
-	*hooked
-	fails error // of a commit
-	calls []string
-}
-
-func (*transacting) Transacts() error { return nil }
-
-func (s *transacting) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
-	return ctx, transaction{s}
-}
-
-type transaction struct{ of *transacting }
-
-func (tx transaction) Close() bool {
-	tx.of.calls = append(tx.of.calls, "close")
-	return true
-}
-
-func (tx transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
-	tx.of.calls = append(tx.of.calls, "commit")
-	if tx.of.fails != nil {
-		return tx.of.fails
-	}
-	return tx.of.Complete(ctx, r)
-}
-
-func (tx transaction) Rollback(context.Context) error {
-	tx.of.calls = append(tx.of.calls, "rollback")
-	return nil
-}
+var inTime, wantError = teststore.InTimeNamed, teststore.WantError
 
 // must returns v where err is nil, and panics otherwise: for what a test needs before it
 // tests.

@@ -10,7 +10,11 @@ import (
 
 func bounded(t *testing.T, b memstore.Bounds) *memstore.Store {
 	t.Helper()
-	return must(memstore.NewBounded(b))
+	s, err := memstore.NewBounded(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func TestNegativeBoundsAreRefused(t *testing.T) {

@@ -2,11 +2,10 @@ package memstore_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/reprise-go/reprise/core/internal/teststore"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -16,12 +15,7 @@ const (
 	retention = time.Hour
 )
 
-// inTime runs body as a parallel test in a new bubble, where time passes only when the
-// body sleeps.
-func inTime(t *testing.T, body func(t *testing.T)) {
-	t.Parallel()
-	synctest.Test(t, body)
-}
+var inTime, wantError = teststore.InTime, teststore.WantError
 
 // operation is an ID with a fingerprint and one owner, and the requests that they make.
 type operation struct {
@@ -74,20 +68,4 @@ func mustComplete(t *testing.T, s *memstore.Store, r store.CompleteRequest) {
 	if err := s.Complete(t.Context(), r); err != nil {
 		t.Fatalf("Complete: %v", err)
 	}
-}
-
-func wantError(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Fatalf("%s: error %v, want %v", what, got, want)
-	}
-}
-
-// must returns v where err is nil, and panics otherwise: for what a test needs before it
-// tests.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

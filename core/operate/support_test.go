@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/internal/teststore"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -15,18 +15,7 @@ import (
 
 const lease = 30 * time.Second // of an engine by default
 
-// inTime runs body as a parallel test in a new bubble, where time passes only when all
-// goroutines wait.
-func inTime(t *testing.T, body func(t *testing.T)) {
-	t.Parallel()
-	synctest.Test(t, body)
-}
-
-// inTimeNamed is inTime for one row of a table.
-func inTimeNamed(t *testing.T, name string, body func(t *testing.T)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) { inTime(t, body) })
-}
+var inTime, inTimeNamed = teststore.InTime, teststore.InTimeNamed
 
 // bench is one process: an engine over a memory store, which it may share with others.
 type bench struct {

@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,21 +38,21 @@ func TestEffectsOfAFailureAreRolledBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		captured protocol.Captured
-		want     []bool
+		want     string
 	}{
-		"200":               {protocol.Captured{Status: 200}, []bool{false}},
-		"399":               {protocol.Captured{Status: 399}, []bool{false}},
-		"400":               {protocol.Captured{Status: 400}, []bool{true}},
-		"500":               {protocol.Captured{Status: 500}, []bool{true}},
-		"a panic":           {protocol.Captured{Panicked: true}, []bool{true}},
-		"a cut response":    {protocol.Captured{Status: 200, Cut: true}, []bool{true}},
-		"401, not kept":     {protocol.Captured{Status: 401}, nil},
-		"one that is large": {protocol.Captured{Status: 200, Body: make([]byte, 11)}, nil},
+		"200":               {protocol.Captured{Status: 200}, "[close commit]"},
+		"399":               {protocol.Captured{Status: 399}, "[close commit]"},
+		"400":               {protocol.Captured{Status: 400}, "[close rollback complete]"},
+		"500":               {protocol.Captured{Status: 500}, "[close rollback complete]"},
+		"a panic":           {protocol.Captured{Panicked: true}, "[close rollback complete]"},
+		"a cut response":    {protocol.Captured{Status: 200, Cut: true}, "[close rollback complete]"},
+		"401, not kept":     {protocol.Captured{Status: 401}, "[close rollback]"},
+		"one that is large": {protocol.Captured{Status: 200, Body: make([]byte, 11)}, "[close rollback]"},
 	} {
 		store := atomically(memstore.New())
 		setupOver(t, store, protocol.Config{Preset: reprise.AtMostOnce, Limits: protocol.Limits{ResponseBody: 10}}).finish("k", c.captured)
-		if !slices.Equal(store.discarded, c.want) {
-			t.Errorf("%s: discarded %v, want %v", name, store.discarded, c.want)
+		if got := fmt.Sprint(store.Calls); got != c.want {
+			t.Errorf("%s: the transaction was called %s, want %s", name, got, c.want)
 		}
 	}
 }
@@ -66,47 +67,47 @@ func TestRepliesOfATransactionalPolicy(t *testing.T) {
 		end      error // of the transaction
 		captured protocol.Captured
 		want     protocol.Code
-		rolls    int
+		rolls    bool
 	}{
-		"committed":               {nil, protocol.Captured{Status: 201}, "", 0},
-		"as large as can be kept": {nil, protocol.Captured{Status: 200, Body: make([]byte, 10)}, "", 0},
-		"a failure":               {nil, protocol.Captured{Status: 503}, "", 1},
-		"a panic":                 {nil, protocol.Captured{Panicked: true}, "", 1},
-		"a cut success":           {nil, protocol.Captured{Status: 200, Cut: true}, protocol.CodeNotApplied, 1},
-		"a cut redirect":          {nil, protocol.Captured{Status: 399, Cut: true}, protocol.CodeNotApplied, 1},
-		"a cut failure":           {nil, protocol.Captured{Status: 400, Cut: true}, "", 1},
-		"one that was sent":       {nil, protocol.Captured{Status: 200, Cut: true, Sent: true}, "", 1},
-		"a large success":         {nil, protocol.Captured{Status: 200, Body: make([]byte, 11)}, protocol.CodeResponseTooLarge, 1},
-		"a large one, cut":        {nil, protocol.Captured{Status: 200, Oversize: true, Cut: true}, "", 1},
-		"a large one, sent":       {nil, protocol.Captured{Status: 200, Oversize: true, Sent: true}, "", 1},
-		"a large one, panicked":   {nil, protocol.Captured{Oversize: true, Panicked: true}, "", 1},
-		"rolled back":             {store.ErrNotApplied, protocol.Captured{Status: 201}, protocol.CodeNotApplied, 0},
-		"undecided":               {store.ErrUnknown, protocol.Captured{Status: 201}, protocol.CodeStoreUnavailable, 0},
-		"ended by the handler":    {store.ErrMisconfigured, protocol.Captured{Status: 201}, protocol.CodeOutcomeUnknown, 0},
+		"committed":               {nil, protocol.Captured{Status: 201}, "", false},
+		"as large as can be kept": {nil, protocol.Captured{Status: 200, Body: make([]byte, 10)}, "", false},
+		"a failure":               {nil, protocol.Captured{Status: 503}, "", true},
+		"a panic":                 {nil, protocol.Captured{Panicked: true}, "", true},
+		"a cut success":           {nil, protocol.Captured{Status: 200, Cut: true}, protocol.CodeNotApplied, true},
+		"a cut redirect":          {nil, protocol.Captured{Status: 399, Cut: true}, protocol.CodeNotApplied, true},
+		"a cut failure":           {nil, protocol.Captured{Status: 400, Cut: true}, "", true},
+		"one that was sent":       {nil, protocol.Captured{Status: 200, Cut: true, Sent: true}, "", true},
+		"a large success":         {nil, protocol.Captured{Status: 200, Body: make([]byte, 11)}, protocol.CodeResponseTooLarge, true},
+		"a large one, cut":        {nil, protocol.Captured{Status: 200, Oversize: true, Cut: true}, "", true},
+		"a large one, sent":       {nil, protocol.Captured{Status: 200, Oversize: true, Sent: true}, "", true},
+		"a large one, panicked":   {nil, protocol.Captured{Oversize: true, Panicked: true}, "", true},
+		"rolled back":             {store.ErrNotApplied, protocol.Captured{Status: 201}, protocol.CodeNotApplied, false},
+		"undecided":               {store.ErrUnknown, protocol.Captured{Status: 201}, protocol.CodeStoreUnavailable, false},
+		"ended by the handler":    {store.ErrMisconfigured, protocol.Captured{Status: 201}, protocol.CodeOutcomeUnknown, false},
 	} {
-		st := &transacting{Store: memstore.New(), end: c.end}
+		st := &transacting{Store: memstore.New(), OnCommit: func() error { return c.end }}
 		b := setupOver(t, st, protocol.Config{Limits: limits})
-		if got := replyCode(t, b.finish("k", c.captured)); got != c.want || st.rolledBack != c.rolls {
-			t.Errorf("%s: %q after %d rollbacks, want %q after %d", name, got, st.rolledBack, c.want, c.rolls)
+		if got := replyCode(t, b.finish("k", c.captured)); got != c.want || slices.Contains(st.Calls, "rollback") != c.rolls {
+			t.Errorf("%s: %q after %v, want %q, rolled back: %t", name, got, st.Calls, c.want, c.rolls)
 		}
 	}
 	// A call commits with its message, and an error is kept without its effects.
 	for _, c := range []struct {
 		end    error
 		result protocol.CallResult
-		rolls  int
+		rolls  bool
 		want   bool
 	}{
-		{nil, protocol.CallResult{Type: "a.B"}, 0, false},
-		{nil, protocol.CallResult{Code: 9}, 1, false},
-		{store.ErrNotApplied, protocol.CallResult{Type: "a.B"}, 0, true},
+		{nil, protocol.CallResult{Type: "a.B"}, false, false},
+		{nil, protocol.CallResult{Code: 9}, true, false},
+		{store.ErrNotApplied, protocol.CallResult{Type: "a.B"}, false, true},
 	} {
-		st := &transacting{Store: memstore.New(), end: c.end}
+		st := &transacting{Store: memstore.New(), OnCommit: func() error { return c.end }}
 		a := setupOver(t, st, protocol.Config{}).guard.AdmitCall(t.Context(), protocol.Call{
 			Procedure: "/a.B/C", Metadata: http.Header{"Idempotency-Key": {"k"}}, Message: func() ([]byte, error) { return nil, nil },
 		}, func() (string, error) { return "tenant", nil })
-		if reply := a.Exchange.FinishCall(c.result); reply.Replace != c.want || st.rolledBack != c.rolls {
-			t.Errorf("a call that ends with %d, %v: %+v after %d rollbacks, want %d", c.result.Code, c.end, reply, st.rolledBack, c.rolls)
+		if reply := a.Exchange.FinishCall(c.result); reply.Replace != c.want || slices.Contains(st.Calls, "rollback") != c.rolls {
+			t.Errorf("a call that ends with %d, %v: %+v after %v, rolled back: %t", c.result.Code, c.end, reply, st.Calls, c.rolls)
 		}
 		a.Exchange.Close()
 	}
@@ -138,14 +139,14 @@ func TestR36OmittedBodyThatIsEmpty(t *testing.T) {
 // A policy cannot promise what its store, or another field of it, does not allow.
 func TestTransactionalPolicyIsRefused(t *testing.T) {
 	t.Parallel()
-	able := &transacting{Store: memstore.New()}
+	able := atomically(memstore.New())
 	for name, c := range map[string]struct {
 		store store.Store
 		cfg   protocol.Config
 		says  string
 	}{
 		"a store without transactions": {memstore.New(), protocol.Config{Transactional: true}, "Config.Transactional: "},
-		"one that cannot have them":    {&transacting{Store: memstore.New(), able: store.ErrInvalid}, protocol.Config{Transactional: true}, "Config.Transactional: "},
+		"one that cannot have them":    {&transacting{Store: memstore.New(), Able: store.ErrInvalid}, protocol.Config{Transactional: true}, "Config.Transactional: "},
 		"with FailOpen":                {able, protocol.Config{Transactional: true, FailOpen: true}, "Config.FailOpen: "},
 	} {
 		if _, err := protocol.New(c.store, c.cfg); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.says) {

@@ -86,43 +86,10 @@ func unclaimed(err error) store.Store {
 	}}
 }
 
-// transacting gives every handler a transaction, which has begun.
-type transacting struct {
-	store.Store
-	able, end  error // of Transacts, and of a commit
-	rolledBack int
-	discarded  []bool // of each completion, whether the effects had been rolled back
-}
+type transacting = teststore.Transacting
 
 // atomically is a store with a transaction for every handler.
 func atomically(st store.Store) *transacting { return &transacting{Store: st} }
-
-// Transacts implements [store.Transactor].
-func (s *transacting) Transacts() error { return s.able }
-
-// Transaction implements [store.Transactor].
-func (s *transacting) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
-	return ctx, s
-}
-
-func (s *transacting) Close() bool { return true }
-
-func (s *transacting) Commit(ctx context.Context, r store.CompleteRequest) error {
-	if s.end != nil {
-		return s.end
-	}
-	return s.Complete(ctx, r)
-}
-
-func (s *transacting) Rollback(context.Context) error {
-	s.rolledBack++
-	return nil
-}
-
-func (s *transacting) Complete(ctx context.Context, r store.CompleteRequest) error {
-	s.discarded = append(s.discarded, s.rolledBack > 0)
-	return s.Store.Complete(ctx, r)
-}
 
 // transacts reports whether a test's store has transactions, so that the guard uses them.
 func transacts(st store.Store) bool {
