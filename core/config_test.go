@@ -172,14 +172,10 @@ func keyOf(t *testing.T, a *reprise.Attempt, name string) string {
 // optional, gets defined values of none.
 func TestViewOfNoAttempt(t *testing.T) {
 	t.Parallel()
-	for name, ctx := range map[string]context.Context{
-		"no run":             t.Context(),
-		"another's value":    context.WithValue(t.Context(), store.ContextKey, "x"), //nolint:staticcheck // as frameworks find values by strings
-		"another's number":   frameworkContext{t.Context(), map[string]any{store.ContextKey: 42}},
-		"another's list":     frameworkContext{t.Context(), map[string]any{store.ContextKey: []int{42}}},
-		"another's context":  frameworkContext{t.Context(), map[string]any{store.ContextKey: t.Context()}},
-		"a nil of a context": frameworkContext{t.Context(), map[string]any{store.ContextKey: context.Context(nil)}},
+	for name, value := range map[string]any{
+		"no run": nil, "another's value": "x", "another's number": 42, "another's list": []int{42}, "another's context": t.Context(),
 	} {
+		ctx := context.WithValue(t.Context(), store.ContextKey, value) //nolint:staticcheck // as frameworks find values by strings
 		view, ok := reprise.AttemptFrom(ctx)
 		if key, err := view.Key("charge"); ok || key != "" || !errors.Is(err, reprise.ErrNoAttempt) {
 			t.Errorf("%s: found is %t, key %q, error %v", name, ok, key, err)

@@ -149,20 +149,6 @@ type discard struct{}
 func (discard) WriteHeader(int)             {}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// frameworkContext finds values by strings only, as that of Gin does.
-type frameworkContext struct {
-	context.Context
-
-	values map[string]any
-}
-
-func (c frameworkContext) Value(key any) any {
-	if name, ok := key.(string); ok {
-		return c.values[name]
-	}
-	return nil
-}
-
 // R33: a length that the handler declared and did not keep.
 func TestR33BodyOfAnotherLengthThanDeclared(t *testing.T) {
 	t.Parallel()
