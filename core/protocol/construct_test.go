@@ -246,12 +246,6 @@ func TestCloseLeavesTheEngineOfOverOpen(t *testing.T) {
 	}
 }
 
-func describedGuard(t *testing.T, cfg protocol.Config) *protocol.Guard {
-	t.Helper()
-	engine := must(reprise.New(memstore.New(), reprise.Config{}))
-	return must(protocol.Over(engine, cfg))
-}
-
 func TestGuardListsTheProblemsThatItCanGive(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -264,12 +258,12 @@ func TestGuardListsTheProblemsThatItCanGive(t *testing.T) {
 		has := func(g *protocol.Guard) bool {
 			return slices.ContainsFunc(g.Problems(), func(p protocol.Problem) bool { return p.Code == c.code })
 		}
-		if !has(describedGuard(t, c.cfg)) || has(describedGuard(t, protocol.Config{})) {
+		if !has(setup(t, c.cfg).guard) || has(setup(t, protocol.Config{}).guard) {
 			t.Errorf("%s is missing, or a guard without %+v lists it", c.code, c.cfg)
 		}
 	}
 	retry := map[protocol.Code]time.Duration{protocol.CodeInProgress: time.Second, protocol.CodeStoreUnavailable: 2 * time.Second}
-	for _, p := range describedGuard(t, protocol.Config{}).Problems() {
+	for _, p := range setup(t, protocol.Config{}).guard.Problems() {
 		if p.RetryAfter != retry[p.Code] {
 			t.Errorf("%s asks for a retry after %v, want %v", p.Code, p.RetryAfter, retry[p.Code])
 		}
@@ -295,7 +289,7 @@ func TestKeepsAsksDecideAndSurvivesItsPanic(t *testing.T) {
 		{protocol.Config{Keep: protocol.Keeping{Decide: panics}}, 201, false},
 		{protocol.Config{Keep: protocol.Keeping{Decide: panics}, Preset: reprise.AtMostOnce}, 201, true},
 	} {
-		if got := describedGuard(t, c.cfg).Keeps(c.status); got != c.want {
+		if got := setup(t, c.cfg).guard.Keeps(c.status); got != c.want {
 			t.Errorf("preset %v: keeps %d: %v, want %v", c.cfg.Preset, c.status, got, c.want)
 		}
 	}
