@@ -23,10 +23,7 @@ type Proxy struct {
 	mode     Mode
 	changed  chan struct{} // closed and replaced when mode changes
 	up, down time.Duration
-	rate     int       // bytes a second of each stream; 0: as many as pass
-	shared   int       // bytes a second of each direction; 0: as many as pass
-	upFree   time.Time // when a direction's bytes have all passed, where the pace is shared
-	downFree time.Time
+	rate     int // bytes a second of each stream; 0: as many as pass
 	rules    []*rule
 	links    map[*link]struct{}
 	counts   ProxyCounts
@@ -59,7 +56,7 @@ type ProxyCounts struct {
 	Open     int   // connections now
 	Ended    int   // connections that the proxy ended
 	Lost     int   // pieces of a stream, among them requests and replies, that were discarded
-	Held     int   // times that something was kept back, by Stall, Delay, Throttle or Share
+	Held     int   // times that something was kept back, by Stall, Delay or Throttle
 	Up, Down int64 // bytes passed on to the server and to the client
 }
 
@@ -120,7 +117,6 @@ func (p *Proxy) Heal(tb testing.TB) {
 	tb.Helper()
 	p.Delay(0, 0)
 	p.Throttle(0)
-	p.Share(0)
 	p.mu.Lock()
 	p.rules = nil
 	p.mu.Unlock()
@@ -142,14 +138,6 @@ func (p *Proxy) Throttle(bytesPerSecond int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rate = bytesPerSecond
-}
-
-// Share passes on so many bytes a second in each direction, of all connections together,
-// which take turns: a network of that width. 0 passes on all at once.
-func (p *Proxy) Share(bytesPerSecond int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.shared = bytesPerSecond
 }
 
 // Retarget connects new connections to another server (host:port). Those that are open

@@ -113,7 +113,7 @@ func (l *link) passUp(piece []byte) bool {
 
 	if next.action != LoseRequest {
 		p.count(&p.counts.Up, len(piece)) // before the bytes can be seen
-		if err := l.write(l.server, &p.upFree, piece); err != nil {
+		if err := l.write(l.server, piece); err != nil {
 			l.abort()
 			return false
 		}
@@ -149,7 +149,7 @@ func (l *link) passDown(piece []byte) bool {
 		return false
 	}
 	p.count(&p.counts.Down, len(piece))
-	if err := l.write(l.client, &p.downFree, piece); err != nil {
+	if err := l.write(l.client, piece); err != nil {
 		l.abort()
 		return false
 	}

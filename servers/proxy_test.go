@@ -322,26 +322,6 @@ func TestProxyThrottlesToItsRate(t *testing.T) {
 	}
 }
 
-// Connections that share a link take turns: one that has little to say does not wait for
-// all that another has, which here is an hour's.
-func TestProxySharesALinkAmongConnections(t *testing.T) {
-	t.Parallel()
-	proxy := servers.StartProxy(t, startLineServer(t).addr)
-	const width = 4000
-	large, small := dial(t, proxy.Addr()), dial(t, proxy.Addr())
-	start := time.Now()
-	proxy.Share(width)
-	go func() { _, _ = io.WriteString(large, strings.Repeat("x", 3600*width)) }() // until the link is cut
-	for range 3 {
-		small.mustAsk("small")
-	}
-	small.mustAsk(strings.Repeat("x", width/8))
-	if took := time.Since(start); took < time.Second/8 {
-		t.Errorf("%d bytes took %v at %d bytes a second", width/8, took, width)
-	}
-	proxy.Cut()
-}
-
 // Armed rules and half-open connections are gone, too.
 func TestProxyHealsWhole(t *testing.T) {
 	t.Parallel()
@@ -356,7 +336,6 @@ func TestProxyHealsWhole(t *testing.T) {
 	proxy.On("", servers.LoseReply)
 	proxy.Delay(time.Minute, time.Minute)
 	proxy.Throttle(1)
-	proxy.Share(1)
 	proxy.Set(t, servers.Stall)
 	proxy.Heal(t)
 	if _, err := c.ask("again", patient); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
