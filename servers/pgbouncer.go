@@ -97,19 +97,6 @@ func (b *PgBouncer) Exec(ctx context.Context, sql string) ([][]string, error) {
 	return rows, nil
 }
 
-// Setting returns a setting of the pool, and nothing if its version does not know it.
-func (b *PgBouncer) Setting(tb testing.TB, name string) string {
-	tb.Helper()
-	rows, err := pgQuery(tb.Context(), b.addr, "pgbouncer", "SHOW CONFIG")
-	must(tb, err)
-	for _, row := range rows {
-		if row[0] == name {
-			return row[1]
-		}
-	}
-	return ""
-}
-
 // answers returns nil when a query passes through the pool.
 func (b *PgBouncer) answers(ctx context.Context) error {
 	_, err := b.Exec(ctx, "SELECT 1")
