@@ -5,7 +5,11 @@ package labecho_test
 import (
 	"testing"
 
+	appecho "github.com/reprise-go/reprise/adapters/echo/nativeapp"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/wire"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
+
+func TestWire(t *testing.T) { wire.Run(t, "echo", appecho.New) } //nolint:paralleltest // it measures memory

@@ -9,8 +9,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
 	"github.com/reprise-go/reprise/lab/draws"
+	"github.com/reprise-go/reprise/lab/wire"
 )
+
+func TestWire(t *testing.T) { wire.Run(t, "fiber", appfiber.New) } //nolint:paralleltest // it measures memory
 
 // serve serves an app on a free port of the loopback interface until the test ends.
 func serve(t *testing.T, app *fiber.App) (addr string) {
