@@ -253,7 +253,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 		f := confirming(t, bulk("D"), ":1\r\n")
 		client := newClient(t, f, func(o *redis.Options) { o.PoolSize = 1 })
 		hook := new(pipelines)
-		panics := func(calls int) {
+		panics := func(_ context.Context, calls int) {
 			if calls > 0 {
 				panic("hook")
 			}

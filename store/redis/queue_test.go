@@ -34,8 +34,8 @@ func newBatching(t *testing.T, f *fake, c Config) *Store {
 
 // pipelines is a hook of a client that notes how many calls each pipeline has.
 type pipelines struct {
-	before, after func(calls int) // may be nil
-	reads         bool            // the arguments, as instrumentation does
+	before, after func(ctx context.Context, calls int) // may be nil
+	reads         bool                                 // the arguments, as instrumentation does
 	mu            sync.Mutex
 	calls         []int
 }
@@ -58,11 +58,11 @@ func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 		p.calls = append(p.calls, calls)
 		p.mu.Unlock()
 		if p.before != nil {
-			p.before(calls)
+			p.before(ctx, calls)
 		}
 		err := next(ctx, commands)
 		if p.after != nil {
-			p.after(calls)
+			p.after(ctx, calls)
 		}
 		return err
 	}
@@ -244,7 +244,7 @@ func testLeft(t *testing.T, reads bool, left error) {
 		o.PoolSize, o.ReadTimeout, o.ContextTimeoutEnabled = 1, time.Hour, false
 	})
 	taken, write := make(chan struct{}), make(chan struct{})
-	client.AddHook(&pipelines{reads: reads, before: func(int) { close(taken); <-write }})
+	client.AddHook(&pipelines{reads: reads, before: func(context.Context, int) { close(taken); <-write }})
 	s := over(t, client, Config{})
 	queue := nodeFor(t, s).calls
 	ctx, cancel := context.WithCancel(t.Context())
@@ -305,7 +305,7 @@ func TestACallThatIsLeftBeforeItsBatchHasAConnection(t *testing.T) {
 	client := newClient(t, f, func(o *redis.Options) { o.PoolSize, o.ReadTimeout = 1, time.Hour })
 	held := client.Conn()
 	taken := make(chan struct{})
-	client.AddHook(&pipelines{before: func(calls int) {
+	client.AddHook(&pipelines{before: func(_ context.Context, calls int) {
 		if calls > 1 {
 			if err := held.Ping(t.Context()).Err(); err != nil {
 				t.Errorf("hold the connection: %v", err)
@@ -348,17 +348,13 @@ func TestACallThatIsLeftBeforeItsBatchHasAConnection(t *testing.T) {
 // has no ReadTimeout and its callers no deadlines.
 func TestABatchHoldsItsLaneNoLongerThanItMay(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return mute })
+	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
 	client := newClient(t, f, func(o *redis.Options) { o.PoolSize, o.ReadTimeout = 1, -1 })
-	s := over(t, client, Config{})
-	n := nodeFor(t, s)
-	if n.timeout != answerWithin {
-		t.Errorf("a batch may take %v, want %v", n.timeout, answerWithin)
-	}
-	n.timeout = 50 * time.Millisecond
-	for range 2 {
-		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); !errors.Is(err, store.ErrUnknown) {
-			t.Errorf("release: %v, want ErrUnknown", err)
-		}
+	var deadline time.Time
+	client.AddHook(&pipelines{before: func(ctx context.Context, _ int) { deadline, _ = ctx.Deadline() }})
+	r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}
+	_, _ = over(t, client, Config{}).Claim(t.Context(), r)
+	if deadline.IsZero() || time.Until(deadline) > answerWithin {
+		t.Errorf("a batch may be sent until %v, want %v at most", deadline, answerWithin)
 	}
 }
