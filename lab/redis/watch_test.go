@@ -4,11 +4,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-
 	"github.com/reprise-go/reprise/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
+
+// redisWatch watches a record until the test ends. A busy machine may take longer to
+// subscribe than the store waits.
+func redisWatch(t *testing.T, st *repriseredis.Store, id store.ID) (changed <-chan struct{}) {
+	t.Helper()
+	labtest.Eventually(t, "a watch", func() bool {
+		var stop func()
+		var err error
+		if changed, stop, err = st.Watch(t.Context(), id); err == nil {
+			t.Cleanup(stop)
+		}
+		return err == nil
+	})
+	return changed
+}
 
 func redisHears(t *testing.T, what string, changed <-chan struct{}) {
 	t.Helper()
@@ -29,15 +44,7 @@ func TestRedisWatchersReadAfterALostConnection(t *testing.T) {
 	st := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), config)
 	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
 	r := labtest.Claimed(t, st)
-	var changed <-chan struct{}
-	labtest.Eventually(t, "a watch", func() bool { // a busy machine may take longer to subscribe than the store waits
-		var stop func()
-		var err error
-		if changed, stop, err = st.Watch(t.Context(), r.ID); err == nil {
-			t.Cleanup(stop)
-		}
-		return err == nil
-	})
+	changed := redisWatch(t, st, r.ID)
 	redisWaits(t, witness, r)
 	proxy.Cut()
 	redisHears(t, "lost connection", changed)
