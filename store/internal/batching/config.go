@@ -1,15 +1,16 @@
 package batching
 
 import (
-	"cmp"
 	"context"
 	"time"
 )
 
-// The defaults of a [Config].
 const (
+	// DefaultMaxCalls is the most calls of a batch where [Config.MaxCalls] is zero.
 	DefaultMaxCalls = 128
-	DefaultMaxBytes = 256 << 10
+
+	// maxBytes bounds the sum of the sizes of the calls in a batch of several.
+	maxBytes = 256 << 10
 )
 
 // Config configures a [Queue]. Every field but Send has a default. With the defaults, a
@@ -49,16 +50,10 @@ type Config[T any] struct {
 	// block for longer than that context, or must not be interrupted by it.
 	Inline func(*T) bool
 
-	// MaxCalls and MaxBytes bound a batch by the number of its calls and the sum of their
-	// sizes. Zero means [DefaultMaxCalls] and [DefaultMaxBytes].
-	MaxCalls, MaxBytes int
+	// MaxCalls bounds the calls of a batch. Zero means [DefaultMaxCalls].
+	MaxCalls int
 
 	// Patience is how much time a call must have left to wait for a lane. A call with less
 	// is sent alone, at once. Zero lets every call wait.
 	Patience time.Duration
-}
-
-func (c Config[T]) withDefaults() Config[T] {
-	c.Lanes, c.MaxCalls, c.MaxBytes = max(c.Lanes, 1), cmp.Or(c.MaxCalls, DefaultMaxCalls), cmp.Or(c.MaxBytes, DefaultMaxBytes)
-	return c
 }

@@ -1,6 +1,7 @@
 package batching
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -25,7 +26,8 @@ func New[T any](c Config[T]) *Queue[T] {
 	if c.Send == nil {
 		panic("batching: a queue without a Send")
 	}
-	q := &Queue[T]{config: c.withDefaults()}
+	c.Lanes, c.MaxCalls = max(c.Lanes, 1), cmp.Or(c.MaxCalls, DefaultMaxCalls)
+	q := &Queue[T]{config: c}
 	q.calls.New = func() any {
 		return &Call[T]{queue: q, wake: make(chan struct{}, 1)}
 	}
@@ -83,7 +85,8 @@ func (q *Queue[T]) enqueue(ctx context.Context, c *Call[T]) {
 	}
 	if !q.patient(ctx) {
 		q.mu.Unlock()
-		q.sendAlone(ctx, c)
+		c.alone[0] = q.hand(c) // outside of the lanes
+		q.send(ctx, c.alone[:])
 		return
 	}
 	q.push(c)
@@ -111,12 +114,6 @@ func (q *Queue[T]) lead(ctx context.Context, c *Call[T]) {
 	}
 	c.alone[0] = batch[0]
 	defer q.pass(batch) // even if Send ends the goroutine
-	q.send(ctx, c.alone[:])
-}
-
-// sendAlone sends c outside of the lanes.
-func (q *Queue[T]) sendAlone(ctx context.Context, c *Call[T]) {
-	c.alone[0] = q.hand(c)
 	q.send(ctx, c.alone[:])
 }
 
@@ -226,7 +223,7 @@ func (q *Queue[T]) take() []Sent[T] {
 			c.wake <- struct{}{}
 			continue
 		}
-		if size += c.Size; size > q.config.MaxBytes && len(batch) > 0 {
+		if size += c.Size; size > maxBytes && len(batch) > 0 {
 			break
 		}
 		q.remove(c)

@@ -167,8 +167,8 @@ func TestABatchIsBounded(t *testing.T) {
 		want   []string
 	}{
 		{"calls", Config[string]{MaxCalls: 2}, []int{1, 1, 1, 1, 1}, []string{"a", "b+c", "d+e", "f"}},
-		{"bytes", Config[string]{MaxBytes: 10}, []int{4, 6, 1, 9, 1}, []string{"a", "b+c", "d+e", "f"}},
-		{"at least one", Config[string]{MaxBytes: 10}, []int{11, 1, 11}, []string{"a", "b", "c", "d"}},
+		{"bytes", Config[string]{}, []int{maxBytes - 6, 6, 1, maxBytes - 1, 1}, []string{"a", "b+c", "d+e", "f"}},
+		{"at least one", Config[string]{}, []int{maxBytes + 1, 1, maxBytes + 1}, []string{"a", "b", "c", "d"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
