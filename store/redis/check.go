@@ -70,7 +70,7 @@ const nearlyFull = 85
 // crdt_config_version:
 // https://redis.io/docs/latest/operate/rs/databases/active-active/develop/develop-for-aa/
 func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) []row {
-	d, text := s.durability, fmt.Sprintf
+	d, text := s.config.Durability, fmt.Sprintf
 	policy, fsync := cmp.Or(info["maxmemory_policy"], info["maxmemory-policy"]), info["appendfsync"]
 	schedule, shown := info["save"]
 	payload := info.payloadLimit()

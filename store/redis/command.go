@@ -177,7 +177,7 @@ func (s *Store) key(id store.ID) string {
 	for n < len(id) && id[n] == '}' {
 		n++
 	}
-	b := append(append(stack[:0], s.prefix...), id[:n]...)
+	b := append(append(stack[:0], s.config.Prefix...), id[:n]...)
 	return string(append(append(append(b, '{'), id[n:]...), '}'))
 }
 
@@ -190,7 +190,7 @@ func payloadKey(key string) string { return key + "p" }
 
 // idOf returns the ID whose record is at key.
 func (s *Store) idOf(key string) (id store.ID, ok bool) {
-	digest, ok := strings.CutPrefix(key, s.prefix)
+	digest, ok := strings.CutPrefix(key, s.config.Prefix)
 	if !ok || len(digest) != keySize {
 		return id, false
 	}

@@ -10,7 +10,7 @@ import (
 func TestAKeyIsThePrefixAndTheID(t *testing.T) {
 	t.Parallel()
 	id := store.ID{0: 0xab, 31: 0x01}
-	s := &Store{prefix: "p*[?]\\:"}
+	s := &Store{config: Config{Prefix: "p*[?]\\:"}}
 	if got, want := s.key(id), "p*[?]\\:{\xab"+strings.Repeat("\x00", 30)+"\x01}"; got != want {
 		t.Errorf("key %q, want %q", got, want)
 	}
@@ -20,7 +20,7 @@ func TestAKeyIsThePrefixAndTheID(t *testing.T) {
 		}
 	}
 	l := lister{store: s, shown: map[store.ID]bool{}}
-	keys := []string{s.key(id), s.key(id), s.prefix + "short", s.prefix + strings.Repeat("l", keySize), strings.Repeat("o", 42), payloadKey(s.key(id))}
+	keys := []string{s.key(id), s.key(id), s.config.Prefix + "short", s.config.Prefix + strings.Repeat("l", keySize), strings.Repeat("o", 42), payloadKey(s.key(id))}
 	if got := l.ids(keys, nil); len(got) != 1 || got[0] != id {
 		t.Errorf("found %v, want the one ID", got)
 	}
@@ -39,7 +39,7 @@ func hashed(key string) string {
 // A cluster finds a payload where its record is, and different IDs have different keys.
 func TestThePayloadIsInTheSlotOfItsRecord(t *testing.T) {
 	t.Parallel()
-	s := &Store{prefix: servicePrefix}
+	s := &Store{config: Config{Prefix: servicePrefix}}
 	ids := map[string]store.ID{}
 	for _, braces := range []string{"", "{", "}", "{}", "}{", "}}", "{{", "}}{", "}{}", "a}", "{a}", "a{", "a{b}", "}a}"} {
 		for _, at := range []int{0, 1, 30, len(store.ID{}) - len(braces)} {

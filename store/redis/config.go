@@ -1,6 +1,7 @@
 package repriseredis
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -51,13 +52,13 @@ type Durability struct {
 	replicas int
 }
 
-// level is the kind of a [Durability].
-type level uint8
+// level is the kind of a [Durability], by the function that makes it.
+type level string
 
 const (
-	async level = iota
-	acked
-	fsynced
+	async   level = ""
+	acked   level = "Acked"
+	fsynced level = "Fsynced"
 )
 
 // Async counts a write once the primary has it in memory, as Redis does by default: a
@@ -78,31 +79,71 @@ func Fsynced(n int) Durability { return Durability{level: fsynced, replicas: n} 
 
 // String returns d as the call that makes it, such as "Acked(1)".
 func (d Durability) String() string {
-	switch d.level {
-	case acked:
-		return fmt.Sprintf("Acked(%d)", d.replicas)
-	case fsynced:
-		return fmt.Sprintf("Fsynced(%d)", d.replicas)
-	default:
+	if d.level == async {
 		return "Async"
 	}
+	return fmt.Sprintf("%s(%d)", d.level, d.replicas)
 }
 
-// inRange reports whether the number of replicas is valid for the level.
-func (d Durability) inRange() bool {
-	return d.replicas >= 0 && d.replicas <= maxReplicas && (d.replicas > 0 || d.level != acked)
+// command returns the command that waits for the confirmation that d asks for: at most
+// for timeout, and for less than is left of ctx, so that the caller still learns that the
+// write was not confirmed.
+func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.Cmd {
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline)*3/4)
+	}
+	ms := max(timeout, time.Millisecond).Milliseconds() // zero would wait for ever
+	if d.level == fsynced {
+		return redis.NewCmd(ctx, "waitaof", 1, d.replicas, ms)
+	}
+	return redis.NewCmd(ctx, "wait", d.replicas, ms)
 }
 
-// validate reports the first field that is out of its range, as [store.ErrInvalid].
-func (c Config) validate() error {
+// met returns nil when the answer to command confirms the write, and
+// [store.ErrNotReplicated] otherwise, also when the server refused to wait: the write has
+// happened and has to be undone.
+func (d Durability) met(wait *redis.Cmd) error {
+	answer, err := wait.Result()
+	if err != nil {
+		return fail(store.ErrNotReplicated, err)
+	}
+	local, replicas := int64(1), int64(0)
+	switch answer := answer.(type) {
+	case int64:
+		replicas = answer
+	case []any: // WAITAOF: on disk at the primary, and at how many replicas
+		if len(answer) == 2 {
+			local, _ = answer[0].(int64)
+			replicas, _ = answer[1].(int64)
+		}
+	}
+	switch {
+	case local < 1:
+		return fmt.Errorf("%w: redis: the write was not on the disk of the primary in time", store.ErrNotReplicated)
+	case replicas < int64(d.replicas):
+		return fmt.Errorf("%w: redis: %d of %d replicas confirmed the write in time", store.ErrNotReplicated, replicas, d.replicas)
+	}
+	return nil
+}
+
+// validate reports the first field that is out of its range, as [store.ErrInvalid], or
+// the first option of the client that breaks a guarantee, as [store.ErrMisconfigured].
+func (c Config) validate(o options) error {
 	if err := prefix.Check(c.Prefix, "orders:"); err != nil {
 		return invalid("%v", err)
 	}
+	level, replicas := c.Durability.level, c.Durability.replicas
 	switch {
-	case !c.Durability.inRange():
+	case replicas < 0 || replicas > maxReplicas || replicas == 0 && level == acked:
 		return invalid("Config.Durability is %v, want 1 to %d replicas for Acked and 0 to %[2]d for Fsynced", c.Durability, maxReplicas)
 	case c.AckTimeout < minAckTimeout || c.AckTimeout > maxAckTimeout:
 		return invalid("Config.AckTimeout is %v, want %v to %v", c.AckTimeout, minAckTimeout, maxAckTimeout)
+	case o.replicaReads:
+		return misconfigured("the client reads from replicas, which lag behind the primary; switch off ReadOnly, RouteByLatency and RouteRandomly")
+	case o.readTimeout <= 0 && !o.ctxTimeouts:
+		return misconfigured("the client has no ReadTimeout and ignores context deadlines, so a server that hangs would block every request; set ReadTimeout or ContextTimeoutEnabled")
+	case level != async && o.readTimeout > 0 && c.AckTimeout >= o.readTimeout:
+		return misconfigured("Config.AckTimeout is %v and the client's ReadTimeout %v; make AckTimeout the shorter one", c.AckTimeout, o.readTimeout)
 	}
 	return nil
 }
@@ -140,20 +181,6 @@ func optionsOf(client redis.UniversalClient) (options, error) {
 		return options{}, misconfigured("the client is a %T; want *redis.Client (also from NewFailoverClient) or *redis.ClusterClient", client)
 	}
 	return options{}, invalid("the client is nil")
-}
-
-// validate reports the first option that breaks a guarantee, as
-// [store.ErrMisconfigured].
-func (o options) validate(c Config) error {
-	switch {
-	case o.replicaReads:
-		return misconfigured("the client reads from replicas, which lag behind the primary; switch off ReadOnly, RouteByLatency and RouteRandomly")
-	case o.readTimeout <= 0 && !o.ctxTimeouts:
-		return misconfigured("the client has no ReadTimeout and ignores context deadlines, so a server that hangs would block every request; set ReadTimeout or ContextTimeoutEnabled")
-	case c.Durability.level != async && o.readTimeout > 0 && c.AckTimeout >= o.readTimeout:
-		return misconfigured("Config.AckTimeout is %v and the client's ReadTimeout %v; make AckTimeout the shorter one", c.AckTimeout, o.readTimeout)
-	}
-	return nil
 }
 
 func invalid(format string, args ...any) error {

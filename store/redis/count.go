@@ -50,7 +50,7 @@ type counter struct {
 // it begins.
 func (c *counter) step(ctx context.Context, node *redis.Client, at string) (next string, err error) {
 	script := func(command string, name any) ([]any, error) {
-		return node.Do(ctx, command, name, 0, at, c.store.pattern(""), len(c.store.prefix)+keySize, keysPerCount).Slice()
+		return node.Do(ctx, command, name, 0, at, c.store.pattern(""), len(c.store.config.Prefix)+keySize, keysPerCount).Slice()
 	}
 	answer, err := script("evalsha", record.CountScript.Digest)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {

@@ -74,13 +74,13 @@ func (s *Store) listed() uint64 {
 	if s.single != nil {
 		db = s.single.Options().DB
 	}
-	return digest(s.prefix, strconv.Itoa(db))
+	return digest(s.config.Prefix, strconv.Itoa(db))
 }
 
 // pattern returns the glob that the keys of records match whose IDs begin with digits, up
 // to the last whole byte.
 func (s *Store) pattern(digits string) string {
-	begin := s.prefix
+	begin := s.config.Prefix
 	first, _ := hex.DecodeString(digits[:len(digits)&^1])
 	if rest := strings.TrimLeft(string(first), "}"); rest != "" {
 		begin += strings.TrimSuffix(string(first), rest) + "{" + rest

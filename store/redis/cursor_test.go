@@ -20,7 +20,7 @@ func TestACursorBelongsToItsStore(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{})
 	t.Cleanup(func() { _ = client.Close() })
-	s := &Store{options: options{single: client}, prefix: "a:"}
+	s := &Store{options: options{single: client}, config: Config{Prefix: "a:"}}
 	for _, want := range []position{
 		{},
 		{bookmark: bookmark{Servers: 1 << 63, Node: 16383, Scan: 1<<64 - 1, Next: 5}},
@@ -42,8 +42,8 @@ func TestACursorBelongsToItsStore(t *testing.T) {
 		"longer":               valid + "AAAA",
 		"no base64":            valid + "!",
 		"nothing":              cursorWord,
-		"of another prefix":    (&Store{options: options{single: client}, prefix: "b:"}).cursor(position{}),
-		"of another database":  (&Store{options: options{single: other}, prefix: "a:"}).cursor(position{}),
+		"of another prefix":    (&Store{options: options{single: client}, config: Config{Prefix: "b:"}}).cursor(position{}),
+		"of another database":  (&Store{options: options{single: other}, config: Config{Prefix: "a:"}}).cursor(position{}),
 		"of bytes of any kind": cursorWord + base64.RawURLEncoding.EncodeToString(make([]byte, binary.Size(bookmark{}))),
 	} {
 		_, err := s.List(t.Context(), store.Query{Limit: 1, After: text})
@@ -56,7 +56,7 @@ func TestACursorBelongsToItsStore(t *testing.T) {
 func FuzzCursor(f *testing.F) {
 	client := redis.NewClient(&redis.Options{})
 	f.Cleanup(func() { _ = client.Close() })
-	s := &Store{options: options{single: client}, prefix: "a:"}
+	s := &Store{options: options{single: client}, config: Config{Prefix: "a:"}}
 	f.Add(s.cursor(position{}))
 	f.Add(s.cursor(position{bookmark: bookmark{Node: 3, Scan: 4, Next: 5}, after: make([]byte, 32)}))
 	f.Fuzz(func(t *testing.T, text string) {

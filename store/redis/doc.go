@@ -31,9 +31,4 @@
 // The store disables the client's own retries for its commands and repeats them itself,
 // because it has to know whether an earlier attempt may have been executed: that is the
 // difference between [store.ErrUnavailable] and [store.ErrUnknown].
-//
-// # Tests
-//
-// The tests beside the code need no server. The store suite, faults, failovers,
-// permissions and benchmarks run on real servers in lab/redis.
 package repriseredis

@@ -172,7 +172,7 @@ func (s *Store) Elsewhere(ctx context.Context) ([]string, error) {
 				return nil, readError(err)
 			}
 			for _, key := range keys {
-				if name, ok := prefixOf(key); ok && name != s.prefix {
+				if name, ok := prefixOf(key); ok && name != s.config.Prefix {
 					found[name] = true
 				}
 			}

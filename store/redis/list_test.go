@@ -37,7 +37,7 @@ func listed(t *testing.T, override func(name string, command []string) string) *
 
 // listedKey is how a scan shows the key of a record whose ID ends with n.
 func listedKey(n byte) string {
-	return bulk((&Store{prefix: servicePrefix}).key(store.ID{31: n}))
+	return bulk((&Store{config: Config{Prefix: servicePrefix}}).key(store.ID{31: n}))
 }
 
 // walk lists pages until the end or an error, and returns the last bytes of the IDs by

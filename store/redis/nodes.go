@@ -149,13 +149,13 @@ func (n *node) sendPipeline(ctx context.Context, batch []*command) {
 	}
 	var wait *redis.Cmd
 	if batch[0].confirm {
-		wait = n.store.durability.command(ctx, n.store.ackTimeout)
+		wait = n.store.config.Durability.command(ctx, n.store.config.AckTimeout)
 		_ = pipe.Process(ctx, wait)
 	}
 	_, err := pipe.Exec(ctx)
 	var unconfirmed error
 	if wait != nil {
-		unconfirmed = n.store.durability.met(wait)
+		unconfirmed = n.store.config.Durability.met(wait)
 	}
 	for _, c := range batch {
 		c.ackErr = unconfirmed

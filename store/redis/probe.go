@@ -51,11 +51,11 @@ func (s *Store) forget(ctx context.Context, id store.ID) error {
 // whether the server refuses to wait. An answer that is no known failure refuses, too.
 func (s *Store) probeReads(ctx context.Context, node *redis.Client, id store.ID) error {
 	commands := []*redis.Cmd{redis.NewCmd(ctx, argExpiry, s.key(id))}
-	if !s.noCombining {
+	if !s.config.NoCombining {
 		commands = append(commands, redis.NewCmd(ctx, argRange, s.key(id), 0, 0))
 	}
-	if s.durability.level != async {
-		commands = append(commands, s.durability.command(ctx, minAckTimeout))
+	if s.config.Durability.level != async {
+		commands = append(commands, s.config.Durability.command(ctx, minAckTimeout))
 	}
 	for _, c := range commands {
 		err := node.Process(ctx, c)

@@ -82,12 +82,12 @@ func (s *Store) newNode(server *redis.Client) *node {
 		// A client that ignores the deadlines of contexts would block its caller.
 		Inline: func(**command) bool { return s.ctxTimeouts },
 	}
-	if !s.noCombining {
+	if !s.config.NoCombining {
 		n.calls = batching.New(c)
 	} else {
 		c.Lanes, c.MaxCalls = half, 1
 	}
-	if s.durability.level != async {
+	if s.config.Durability.level != async {
 		n.confirmed = batching.New(c)
 	}
 	return n
@@ -168,7 +168,7 @@ func (n *node) sendBatch(ctx context.Context, batch []batching.Sent[*command]) {
 		commands[i], c.sent = c, s
 		c.taken.Store(true)
 		if c.confirm {
-			timeout = n.timeout + n.store.ackTimeout
+			timeout = n.timeout + n.store.config.AckTimeout
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)

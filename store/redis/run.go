@@ -188,3 +188,20 @@ func pause(ctx context.Context, attempt int) bool {
 		return false
 	}
 }
+
+// confirms reports whether the writes of c have to be confirmed. A release that is lost
+// is a claim that lapses.
+func (s *Store) confirms(c *command) bool {
+	return s.config.Durability.level != async && c.script != record.ReleaseScript && c.script != record.InspectScript
+}
+
+// repeatConfirmed makes c the confirmed repetition of a claim that was granted, and
+// reports whether there has to be one.
+func (s *Store) repeatConfirmed(c *command) bool {
+	if c.confirm || !s.confirms(c) {
+		return false
+	}
+	c.confirm, c.uncertain = true, true // it was executed
+	c.useScript()
+	return true
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
@@ -19,11 +18,8 @@ import (
 // has ended. All methods are safe for concurrent use. The caller owns the client: the
 // store never closes it. [New] and [Open] make stores; the zero value is not usable.
 type Store struct {
-	client      redis.UniversalClient
-	prefix      string
-	durability  Durability
-	ackTimeout  time.Duration
-	noCombining bool
+	client redis.UniversalClient
+	config Config
 	options
 
 	nodes   nodes
@@ -48,15 +44,12 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	c.AckTimeout = cmp.Or(c.AckTimeout, defaultAckTimeout)
 	o, err := optionsOf(client)
 	if err == nil {
-		err = c.validate()
-	}
-	if err == nil {
-		err = o.validate(c)
+		err = c.validate(o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, noCombining: c.NoCombining, options: o}, nil
+	return &Store{client: client, config: c, options: o}, nil
 }
 
 // Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
