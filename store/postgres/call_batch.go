@@ -153,8 +153,7 @@ func (b *callBatch) readClaim(row sqlstore.Row) error {
 		if b.claims.ends[at] = nil; !bytes.Equal(found.Owner, v.claim.Owner[:]) {
 			b.claims.ends[at] = errAlone
 		}
-	case large || b.claims.ends[at] == nil: // or created by this batch, and then seen
-	default:
+	case !large: // one that this batch created, and then saw, runs
 		if result, writes, err := found.Decide(storeName, &v.claim); !writes {
 			v.result, b.claims.ends[at] = result, err
 		}
