@@ -138,6 +138,10 @@ func (t *session) takeBack(ctx context.Context) {
 	}
 	stop := context.AfterFunc(ctx, t.conn.kill)
 	defer stop()
+	t.unlend()
+}
+
+func (t *session) unlend() {
 	t.lent.Close()
 	t.lent.End()
 	t.lent = nil
@@ -154,8 +158,8 @@ func (t *session) close() {
 	t.Refuse()
 	if t.lent != nil {
 		t.conn.kill()
+		t.unlend()
 	}
-	t.takeBack(context.Background())
 	t.conn.release()
 }
 
