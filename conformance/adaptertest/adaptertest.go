@@ -3,9 +3,9 @@
 //
 // An adapter serves the handlers of the package
 // [github.com/reprise-go/reprise/conformance/adaptertest/testapp] natively, and runs
-// [Run] over each store. The cases talk to a real listener, with the client of net/http
-// or, where it would refuse or normalise the bytes, with a raw socket. Cases are named
-// after the rules in docs/engineering/protocol.md.
+// [Run] over each store. The cases write their requests to a real listener as they are,
+// and read the responses more strictly than a client must. Cases are named after the
+// rules in docs/engineering/protocol.md.
 package adaptertest
 
 import (

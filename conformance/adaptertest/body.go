@@ -52,7 +52,7 @@ var bodyCases = []testCase{
 			srv := e.serve(Options{})
 			for _, method := range []string{"POST", "PATCH"} {
 				c := e.post(echoes).withMethod(method).withTarget("/t/a%2Fb/c?y=1+2&x=%2F").freshKey()
-				a := srv.dial().ask(c)
+				a := srv.send(c)
 				srv.wantRun(a)
 				if e := srv.echo(a); e.Method != method || e.RawPath != "/t/a%2Fb/c" || e.RawQuery != "y=1+2&x=%2F" {
 					srv.Errorf("the handler sees %+v", e)

@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ type env struct {
 	testing.TB
 
 	fixture Fixture
-	client  *http.Client
 	tenant  string
 	key     string
 }
@@ -25,7 +23,7 @@ func newEnv(tb testing.TB, f Fixture) *env {
 		f.Patience = defaultPatience
 	}
 	id := suite.NewID()
-	return &env{TB: tb, fixture: f, client: newClient(), tenant: "tenant-" + id.Short(), key: "key-" + id.String()[:32]}
+	return &env{TB: tb, fixture: f, tenant: "tenant-" + id.Short(), key: "key-" + id.String()[:32]}
 }
 
 // opName is the operation that cases run unless they name another.

@@ -15,14 +15,12 @@ import (
 // long is a lease or a retention that does not end while a case runs.
 const long = time.Hour
 
-// send sends a call, which has to be answered.
+// send sends a call, which has to be answered, on a connection of its own.
 func (srv *server) send(c call) answer {
 	srv.Helper()
-	a, err := srv.try(c)
-	if err != nil {
-		srv.Fatalf("%s %s: no answer: %v", c.method, c.target, err)
-	}
-	return a
+	w := srv.dial()
+	defer w.conn.Close()
+	return w.ask(c)
 }
 
 // run sends a call whose handler has to run.

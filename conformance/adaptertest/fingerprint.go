@@ -52,13 +52,13 @@ var fingerprintCases = []testCase{
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created).withTarget("/t/a%2Fb?q=%20")
-			first := srv.dial().ask(c)
+			first := srv.send(c)
 			srv.wantRun(first)
 			for _, target := range []string{"/t/a/b?q=%20", "/t/a%2fb?q=%20", "/t/a%2Fb?q=+", "/t/a%2Fb?q=%20&", "/t/a%2Fb?"} {
 				other := c.withTarget(target)
-				srv.wantProblem(srv.dial().ask(other), other, protocol.CodeKeyReused)
+				srv.wantProblem(srv.send(other), other, protocol.CodeKeyReused)
 			}
-			srv.wantReplay(srv.dial().ask(c), first)
+			srv.wantReplay(srv.send(c), first)
 		},
 	},
 	{
@@ -76,9 +76,9 @@ var fingerprintCases = []testCase{
 			} {
 				c = c.freshKey()
 				other := srv.claims(c)
-				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeInProgress) // and not that the key was used for another request
+				srv.wantProblem(srv.send(c), c, protocol.CodeInProgress) // and not that the key was used for another request
 				other.completes("not a response")
-				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeRecordCorrupt)
+				srv.wantProblem(srv.send(c), c, protocol.CodeRecordCorrupt)
 			}
 		},
 	},

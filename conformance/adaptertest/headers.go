@@ -132,7 +132,7 @@ var headerCases = []testCase{
 			p.Headers = append(slices.Clip(p.Headers), Pair{"Set-Cookie", "session=secret; HttpOnly"}, Pair{"Set-Cookie", "b=2"})
 			p.Headers = append(p.Headers, Pair{"Connection", "X-Hop"}, Pair{"X-Hop", "1"}, Pair{"X-Stays", "1"})
 			c := e.post(p)
-			first, again := srv.run(c), srv.dial().ask(c)
+			first, again := srv.run(c), srv.send(c)
 			if got := first.values("Set-Cookie"); len(got) != 2 {
 				srv.Errorf("the first answer has the cookies %q", got)
 			}

@@ -19,7 +19,7 @@ var keyCases = []testCase{
 			c := e.post(created)
 			first := srv.run(c)
 			for _, name := range []string{"idempotency-key", "IDEMPOTENCY-KEY", "iDeMpOtEnCy-KeY"} {
-				srv.wantReplay(srv.dial().ask(c.withKeys().with(name, e.key)), first)
+				srv.wantReplay(srv.send(c.withKeys().with(name, e.key)), first)
 			}
 			srv.ran(1)
 		},
@@ -51,10 +51,10 @@ var keyCases = []testCase{
 			}
 			for _, keys := range lists {
 				c := e.post(created).withKeys(keys...)
-				srv.wantProblem(srv.dial().ask(c), c, protocol.CodeKeyInvalid)
+				srv.wantProblem(srv.send(c), c, protocol.CodeKeyInvalid)
 			}
 			apart := e.post(created).with("X-Between", "1").with("idempotency-key", "other")
-			srv.wantProblem(srv.dial().ask(apart), apart, protocol.CodeKeyInvalid)
+			srv.wantProblem(srv.send(apart), apart, protocol.CodeKeyInvalid)
 			srv.ran(0)
 			srv.wantNoStoreCall()
 		},

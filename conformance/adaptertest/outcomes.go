@@ -101,12 +101,12 @@ var outcomeCases = []testCase{
 			for _, status := range statuses {
 				for _, only := range []bool{false, true} {
 					c := e.post(Program{Status: status, StatusOnly: only}).freshKey()
-					first := srv.dial().ask(c)
+					first := srv.send(c)
 					srv.wantRun(first)
 					if bare := srv.send(c.withKeys()); first.status != status || first.body != "" || bare.status != status {
 						srv.Errorf("answered %v, and %v without a key", first, bare)
 					}
-					srv.wantReplay(srv.dial().ask(c), first) // its Content-Type included
+					srv.wantReplay(srv.send(c), first) // its Content-Type included
 				}
 			}
 			srv.ran(4 * len(statuses))

@@ -45,7 +45,6 @@ func (e *env) serve(o Options) *server {
 	e.Cleanup(func() { // before the server stops, which waits for its handlers
 		srv.releaseHandlers()
 		srv.faults.Close()
-		e.client.CloseIdleConnections()
 	})
 	return srv
 }
@@ -69,16 +68,13 @@ func (srv *server) waitForHandler() {
 // many runs have not ended.
 func (srv *server) executions() int {
 	srv.Helper()
-	a, err := srv.try(call{method: "GET", target: "/executions/" + opName, tenant: srv.tenant})
+	a := srv.send(call{method: "GET", target: "/executions/" + opName, tenant: srv.tenant})
 	var got struct {
 		Executions *int `json:"executions"`
 		InFlight   *int `json:"in_flight"`
 	}
-	if err == nil {
-		err = json.Unmarshal([]byte(a.body), &got)
-	}
-	if err != nil || got.Executions == nil || got.InFlight == nil {
-		srv.Fatalf("the server does not tell its executions: %v, %v", a, err)
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.Executions == nil || got.InFlight == nil {
+		srv.Fatalf("the server does not tell its executions: %v", a)
 	}
 	return *got.Executions
 }
@@ -99,32 +95,4 @@ func (srv *server) wantNoStoreCall() {
 			srv.Fatalf("the server made %d calls of %v on its store; want none", n, op)
 		}
 	}
-}
-
-// pending is a call that was sent.
-type pending struct {
-	env  *env
-	done chan struct{}
-	got  answer
-	err  error
-}
-
-// begin sends a call without waiting for its response.
-func (srv *server) begin(c call) *pending {
-	p := &pending{env: srv.env, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		p.got, p.err = srv.try(c)
-	}()
-	return p
-}
-
-// answer waits for the response and fails without one.
-func (p *pending) answer() answer {
-	p.env.Helper()
-	<-p.done
-	if p.err != nil {
-		p.env.Fatalf("no answer: %v", p.err)
-	}
-	return p.got
 }

@@ -70,7 +70,8 @@ var trapCases = []testCase{
 			p := echoes
 			p.Effect = true
 			c := e.post(p).withBody(strings.Repeat("the first body ", 40))
-			first := srv.begin(c)
+			running := srv.dial()
+			running.write(c.bytes())
 			srv.waitForHandler()
 			w := srv.dial()
 			for i := range 50 {
@@ -81,8 +82,9 @@ var trapCases = []testCase{
 			}
 			srv.wantProblem(w.ask(c), c, protocol.CodeInProgress)
 			srv.releaseHandlers()
-			srv.wantBody(first.answer(), c.body)
-			srv.replays(c, first.answer())
+			first := running.read()
+			srv.wantBody(first, c.body)
+			srv.replays(c, first)
 		},
 	},
 	{

@@ -31,7 +31,9 @@ var unknownCases = []testCase{
 			for i, p := range slices.Concat(cutShort, []Program{{Status: 504, BodySize: 1001}, {Behaviour: Panics}}) {
 				p.Unknown = bankTimedOut
 				c := e.post(p).freshKey()
-				_, _ = srv.try(c) // the connection may end
+				w := srv.dial()
+				w.write(c.bytes())
+				_, _ = w.tryRead() // the connection may end
 				srv.wantProblem(srv.sendUntilDone(c), c, protocol.CodeOutcomeUnknown)
 				srv.ran(i + 1)
 			}
