@@ -124,7 +124,7 @@ func ExampleCases() {
 	fmt.Println(first.Rule)
 	fmt.Println(first.Source)
 	// Output:
-	// R1a
-	// The name of the key's field is case-insensitive.
-	// RFC 9110 5.1
+	// R1e
+	// A request without a key is passed on before its body arrives: only the handler reads it.
+	// profile
 }

@@ -13,18 +13,6 @@ var created = Program{Status: 201, Headers: []Pair{{"Location", "/orders/1"}, {"
 
 var keyCases = []testCase{
 	{
-		conformance.Case{ID: "R1a", Rule: "The name of the key's field is case-insensitive.", Source: "RFC 9110 5.1"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(created)
-			first := srv.run(c)
-			for _, name := range []string{"idempotency-key", "IDEMPOTENCY-KEY", "iDeMpOtEnCy-KeY"} {
-				srv.wantReplay(srv.send(c.withKeys().with(name, e.key)), first)
-			}
-			srv.ran(1)
-		},
-	},
-	{
 		conformance.Case{ID: "R1e", Rule: "A request without a key is passed on before its body arrives: only the handler reads it.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})

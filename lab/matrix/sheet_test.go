@@ -121,7 +121,7 @@ The brackets say which stores a case is for, if not for all.
 const sheetAdapters = `
 ## Adapters
 
-%d cases, which run beside each adapter over memory, on a real listener with native handlers: R1a is case a of the rule R1 in [protocol.md](protocol.md). T cases have none: most are bugs that were found in other libraries.
+%d cases, which run beside each adapter over memory, on a real listener with native handlers: R6a is case a of the rule R6 in [protocol.md](protocol.md). T cases have none: most are bugs that were found in other libraries.
 ` + "`conformance/adaptertest`" + ` has what each of them wants and why; a case that fails prints both.
 
 `
