@@ -45,6 +45,14 @@ func TestKeysThatAnOuterLayerSetsCount(t *testing.T) {
 	s.Ran(2)
 }
 
+// The name of a field is case-insensitive, also where the server leaves it as it was sent.
+func TestKeyIsFoundInAFieldThatIsNotNormalized(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{fiber: fiber.Config{DisableHeaderNormalizing: true}}, handle(echo))
+	s.Twice(harness.Request("body", "iDeMpOtEnCy-KeY: k"))
+	s.Ran(1)
+}
+
 func TestR24BodiesAreComparedAsTheyWereSent(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{}, handle(func(c *fiber.Ctx) error { return c.Send(c.Body()) }))
