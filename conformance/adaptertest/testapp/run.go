@@ -2,6 +2,7 @@ package testapp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -92,7 +93,7 @@ func (a *App) follow(ctx context.Context, c Call, op string, p *adaptertest.Prog
 	}
 	switch {
 	case p.Behaviour == adaptertest.Fails:
-		return c.Fail(statusOr(p.Status, http.StatusInternalServerError))
+		return c.Fail(cmp.Or(p.Status, http.StatusInternalServerError))
 	case p.StatusOnly:
 		return c.SetStatusOnly(p.Status)
 	}
@@ -178,11 +179,4 @@ func AddHeaders(out Output, fields []adaptertest.Pair) {
 	for _, f := range fields {
 		out.AddHeader(f[0], f[1])
 	}
-}
-
-func statusOr(status, otherwise int) int {
-	if status == 0 {
-		return otherwise
-	}
-	return status
 }

@@ -34,7 +34,7 @@ func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr
 		if err != nil {
 			tb.Fatalf("serve: %v", err)
 		}
-		ln, err := listen(tb.Context(), "127.0.0.1:0")
+		ln, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			tb.Fatalf("serve: %v", err)
 		}
@@ -64,8 +64,4 @@ func (a *App) Drain(ctx context.Context, server Server) error {
 		return fmt.Errorf("%d handlers have not ended", n)
 	}
 	return nil
-}
-
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
 }

@@ -111,7 +111,7 @@ func (c *session) writeMigrations(files []file, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 			return usage("%w", err)
 		}
-		if err := writeFile(name, f.content); err != nil {
+		if err := os.WriteFile(name, f.content, 0o600); err != nil {
 			return usage("%w", err)
 		}
 		c.say(name)

@@ -108,8 +108,8 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 	if err != nil {
 		return err
 	}
-	access, err := openAccessLog(f.accessLog, c.logWriter())
-	if err != nil {
+	access := &accessLog{name: f.accessLog, out: c.logWriter()}
+	if err := access.reopen(); err != nil {
 		return usage("%w", err)
 	}
 	defer access.close()

@@ -9,16 +9,9 @@ import (
 
 // accessLog is a log file that can be reopened after another program has rotated it.
 type accessLog struct {
-	name string // empty: there is none
+	name string // empty: there is none; "-": out stays
 	mu   sync.Mutex
 	out  io.Writer
-}
-
-// openAccessLog opens the file called name; "-" is standard.
-func openAccessLog(name string, standard io.Writer) (*accessLog, error) {
-	a := &accessLog{name: name, out: standard}
-	err := a.reopen()
-	return a, err
 }
 
 func (a *accessLog) log() *slog.Logger {
@@ -35,6 +28,7 @@ func (a *accessLog) Write(p []byte) (int, error) {
 	return a.out.Write(p)
 }
 
+// reopen opens the file called name.
 func (a *accessLog) reopen() error {
 	if a.name == "" || a.name == "-" {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -188,9 +187,4 @@ func encode(value any, prefix string) []byte {
 	e.SetIndent(prefix, "  ")
 	_ = e.Encode(value) // cannot fail: the values are strings, numbers and lists
 	return safe.JSON(bytes.TrimRight(b.Bytes(), "\n"))
-}
-
-// writeFile writes a file that only its owner may read.
-func writeFile(name string, content []byte) error {
-	return os.WriteFile(name, content, 0o600)
 }
