@@ -28,7 +28,7 @@ func (s *choice) register(cmd *cobra.Command, limit int, labels cobra.Completion
 	flags.StringVar(&s.label, "label", "", "only records of the policy with this `name`")
 	flags.DurationVar(&s.older, "older", 0, "only records claimed at least this long ago, such as 5m")
 	_ = cmd.RegisterFlagCompletionFunc("label", labels)
-	flags.IntVar(&s.limit, "limit", limit, "show at most this many records; 0 shows all")
+	flags.IntVar(&s.limit, "limit", limit, "show at most this many records; 0 shows all, and holds all in memory to sort them")
 	flags.BoolVar(&s.wide, "wide", false, "print all columns, and IDs and texts in full, as in a pipe")
 }
 
