@@ -218,9 +218,9 @@ var adapterFlaws = []adapterFlaw{
 			panic(err) // the guard was made from a valid configuration
 		}
 	}),
-	adapts("releases-unknown", "releases every 504, whatever its handler says", "R52a",
+	adapts("releases-unknown", "releases every 504, whatever its handler says", "R52c",
 		decidesOn(func(w *writer) bool { return w.status == http.StatusGatewayTimeout }, protocol.Release)),
-	adapts("keeps-unknown", "keeps every 202, whatever its handler says", "R52a",
+	adapts("keeps-unknown", "keeps every 202, whatever its handler says", "R52c",
 		decidesOn(func(w *writer) bool { return w.status == http.StatusAccepted }, protocol.Keep)),
 	adapts("forgets-unknown", "lets a panic undo what its handler said", "R52c", func(a *adapter) {
 		a.panics = func(_ *protocol.Recorder, inner *http.Request) { protocol.Release(inner.Context()) }
