@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reprise-go/reprise/conformance/faultstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -138,13 +137,5 @@ func (other otherProcess) completes(payload string) {
 	})
 	if err != nil {
 		other.at.Fatalf("complete at the store: %v", err)
-	}
-}
-
-// wantOneCompletion demands that the server recorded one response so far.
-func (srv *server) wantOneCompletion() {
-	srv.Helper()
-	if n := srv.faults.Count(faultstore.Complete); n != 1 {
-		srv.Errorf("%d answers were recorded, want 1", n)
 	}
 }

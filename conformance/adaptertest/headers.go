@@ -39,11 +39,7 @@ var headerCases = []testCase{
 				{"x-lower-case", "v"},
 			}
 			c := e.post(p)
-			w := srv.dial()
-			first := w.ask(c)
-			srv.wantRun(first)
-			again := w.ask(c)
-			srv.wantReplay(again, first)
+			again := srv.replays(c, srv.run(c))
 			for _, h := range p.Headers {
 				var want []string
 				for _, other := range p.Headers {
@@ -97,11 +93,8 @@ var headerCases = []testCase{
 			p := created
 			p.Remove = []string{"X-Powered-By", "X-Request-Id"}
 			c := e.post(p)
-			w := srv.dial()
-			first, again := w.ask(c), w.ask(c)
-			srv.wantRun(first)
-			srv.wantReplay(again, first)
-			for i, a := range []answer{first, again} {
+			first := srv.run(c)
+			for i, a := range []answer{first, srv.replays(c, first)} {
 				if len(a.values("X-Powered-By"))+len(a.values("X-Request-Id")) > 0 || len(a.values("Set-Cookie")) != 1 {
 					srv.Errorf("answer %d is %v", i+1, a)
 				}
