@@ -312,7 +312,8 @@ func (x *Exchange) fill(s *stored, e *end) (ok bool) {
 	}
 	fields := len(kept)
 	if !x.trailersLost {
-		kept = filterTrailers(kept, m.trailers)
+		// They belong to the body, so that a list of fields to keep does not concern them.
+		kept, _ = new(fieldPolicy).filter(kept, m.trailers)
 	}
 	if fields > own && !record.Fits(kept) { // the handler's own fields come first
 		e.announced = Field{}

@@ -205,15 +205,6 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 	return dst, setCookies
 }
 
-// filterTrailers appends to dst the trailer fields of src that are kept: all that are not
-// never kept. They belong to the body, so that a list of fields to keep does not concern
-// them.
-func filterTrailers(dst, src []Field) []Field {
-	var all fieldPolicy
-	dst, _ = all.filter(dst, src)
-	return dst
-}
-
 // connectionNames reports whether a Connection field among fields names name, so that it
 // belongs to one hop.
 func connectionNames(fields []Field, name string) bool {
