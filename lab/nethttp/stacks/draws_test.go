@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/gorilla/handlers"
+	"github.com/gorilla/mux"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
@@ -106,18 +108,54 @@ func (w *mistaken) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func framework(around func(adapter http.Handler) http.Handler) func(*testing.T, *draws.Cases) *draws.Framework {
 	return func(t *testing.T, cases *draws.Cases) *draws.Framework {
 		t.Helper()
-		service := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			stackOf(cases.Find(r.Header.Get(draws.CaseField)), around).ServeHTTP(w, r)
-		})
-		mux := http.NewServeMux()
-		mux.Handle("POST /", service)
+		caseOf := func(r *http.Request) *draws.Case { return cases.Find(r.Header.Get(draws.CaseField)) }
+		guarded := func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { stackOf(caseOf(r), around, next).ServeHTTP(w, r) })
+		}
+		program := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { programOf(caseOf(r)).ServeHTTP(w, r) })
 		f := layersOfHTTP()
 		f.Name, f.Hosts = "net/http", []draws.Host{
-			draws.Serve(t, "http.Server", service), draws.Serve(t, "http.ServeMux", mux),
-			draws.Serve(t, "http.TimeoutHandler", http.TimeoutHandler(mux, time.Minute, "late")),
+			draws.Serve(t, "http.Server", guarded(program)),
+			draws.Serve(t, "http.TimeoutHandler", http.TimeoutHandler(guarded(program), time.Minute, "late")),
+		}
+		for _, name := range slices.Sorted(maps.Keys(routers)) {
+			f.Hosts = append(f.Hosts, draws.Serve(t, name, routers[name](guarded, func(param func(*http.Request) string) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if got := param(r); got != "draw" {
+						t.Errorf("%s: the parameter of the route is %q", name, got)
+					}
+					program(w, r)
+				})
+			})))
 		}
 		return f
 	}
+}
+
+// routers are the ones that the net/http adapter also serves. Each has the middleware on
+// a group, and one route below it, with a parameter.
+var routers = map[string]func(guarded func(http.Handler) http.Handler, handler func(param func(*http.Request) string) http.Handler) http.Handler{
+	"http.ServeMux": func(guarded func(http.Handler) http.Handler, handler func(func(*http.Request) string) http.Handler) http.Handler {
+		below, m := http.NewServeMux(), http.NewServeMux()
+		below.Handle("POST /{id}", handler(func(r *http.Request) string { return r.PathValue("id") }))
+		m.Handle("/", guarded(below))
+		return m
+	},
+	"chi": func(guarded func(http.Handler) http.Handler, handler func(func(*http.Request) string) http.Handler) http.Handler {
+		m := chi.NewRouter()
+		m.Route("/", func(r chi.Router) {
+			r.Use(guarded)
+			r.Method(http.MethodPost, "/{id}", handler(func(r *http.Request) string { return chi.URLParam(r, "id") }))
+		})
+		return m
+	},
+	"gorilla": func(guarded func(http.Handler) http.Handler, handler func(func(*http.Request) string) http.Handler) http.Handler {
+		m := mux.NewRouter()
+		group := m.PathPrefix("/").Subrouter()
+		group.Use(guarded)
+		group.Handle("/{id}", handler(func(r *http.Request) string { return mux.Vars(r)["id"] })).Methods(http.MethodPost)
+		return m
+	},
 }
 
 // layersOfHTTP returns a framework with the layers and steps of net/http.
@@ -150,9 +188,9 @@ func layersOfHTTP() *draws.Framework {
 	}
 }
 
-// stackOf makes the handler of a case, with its layers.
-func stackOf(c *draws.Case, around func(http.Handler) http.Handler) http.Handler {
-	h := layered(c.Inside, programOf(c))
+// stackOf puts the layers of a case around a handler.
+func stackOf(c *draws.Case, around func(http.Handler) http.Handler, h http.Handler) http.Handler {
+	h = layered(c.Inside, h)
 	if c.Guard != nil {
 		h = around(reprisehttp.Middleware(c.Guard, reprisehttp.Unscoped)(h))
 	}
