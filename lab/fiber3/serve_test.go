@@ -10,8 +10,12 @@ import (
 
 	"github.com/gofiber/fiber/v3"
 
+	appfiber3 "github.com/reprise-go/reprise/adapters/fiber3/nativeapp"
 	"github.com/reprise-go/reprise/lab/draws"
+	"github.com/reprise-go/reprise/lab/wire"
 )
+
+func TestWire(t *testing.T) { wire.Run(t, "fiber3", appfiber3.New) } //nolint:paralleltest // it measures memory
 
 // serve serves an app on a free port of the loopback interface until the test ends.
 func serve(t *testing.T, app *fiber.App) (addr string) {
