@@ -20,7 +20,7 @@ func TestSIGTERMWaitsForNoConnectionThatIsIdleOrNew(t *testing.T) {
 	idle, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.addr)
 	labtest.Must(t, err)
 	defer idle.Close()
-	server.do(t, message{target: "/t/x"}).want(t, 201)
+	server.do(t, http.MethodPost, "/t/x", "", nil, adaptertest.DefaultStatus, "1")
 	server.Signal(t, syscall.SIGTERM)
 	server.End(t)
 }
@@ -34,8 +34,8 @@ func TestDrainEndsAfterItsBudgetAndSaysSo(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /t/slow HTTP/1.1\r\nHost: test\r\nIdempotency-Key: k\r\n%s: %s\r\nContent-Length: 0\r\n\r\n", adaptertest.ProgramHeader, slow.Header())
 	labtest.Eventually(t, "its handler runs", func() bool {
-		_, inFlight := server.counts(t, "slow")
-		return inFlight > 0
+		_, report := server.do(t, http.MethodGet, "/executions/slow", "", nil, http.StatusOK, "")
+		return strings.Contains(report, `"in_flight":1`)
 	})
 	began := time.Now()
 	server.Signal(t, syscall.SIGTERM)
@@ -78,14 +78,15 @@ func TestServerThatCannotStartEndsAtOnce(t *testing.T) {
 func TestKeysPerEndpointAndResponsesWithoutTheirBody(t *testing.T) {
 	t.Parallel()
 	server := start(t, "-per-endpoint")
-	secret := message{target: "/t/x", key: "k", program: &adaptertest.Program{Body: "secret", NoBody: true}}
+	secret := &adaptertest.Program{Body: "secret", NoBody: true}
 	for _, want := range []struct{ body, omitted string }{{"secret", ""}, {`{"status":"completed"}`, "omitted"}} {
-		if a := server.do(t, secret).want(t, http.StatusOK).wantRun(t, "1"); a.body != want.body || a.header.Get("Idempotency-Body") != want.omitted {
-			t.Errorf("%q with %v, want the body once", a.body, a.header)
+		header, body := server.do(t, http.MethodPost, "/t/x", "k", secret, http.StatusOK, "1")
+		if body != want.body || header.Get("Idempotency-Body") != want.omitted {
+			t.Errorf("%q with %v, want the body once", body, header)
 		}
 	}
-	server.do(t, message{target: "/t/y", key: "k"}).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
-	server.do(t, message{method: http.MethodPatch, target: "/t/y", key: "k"}).wantRun(t, "2")
-	server.do(t, message{target: "/t/y?q", key: "k"}).want(t, http.StatusUnprocessableEntity)
-	server.do(t, message{target: "/t/y", key: "k"}).wantRun(t, "1")
+	server.do(t, http.MethodPost, "/t/y", "k", nil, adaptertest.DefaultStatus, "1")
+	server.do(t, http.MethodPatch, "/t/y", "k", nil, adaptertest.DefaultStatus, "2")
+	server.do(t, http.MethodPost, "/t/y?q", "k", nil, http.StatusUnprocessableEntity, "")
+	server.do(t, http.MethodPost, "/t/y", "k", nil, adaptertest.DefaultStatus, "1")
 }
