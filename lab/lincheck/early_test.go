@@ -6,13 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -52,13 +49,12 @@ func TestLeasesThatEndEarlyAreFound(t *testing.T) {
 		},
 		"redis": func(t *testing.T) *deployment {
 			t.Helper()
-			server := servers.Redis.Shared(t)
-			return redisDeployment(t, repriseredis.Config{}, func() redis.UniversalClient { return labtest.RedisClient(t, server.Addr()) })
+			return redisAt(t, servers.Redis.Shared(t), repriseredis.Config{})
 		},
 		"postgres": func(t *testing.T) *deployment {
 			t.Helper()
 			server := servers.SharedPostgres(t)
-			d := pgDeployment(t, server, server.URL(), reprisepg.Config{}, false)
+			d := pgDeployment(t, server.URL(), labtest.SetupPostgres(t, server).Config, false, false)
 			d.pace.calls = calls / 4 // the checker takes long to exclude every order of many slow calls
 			return d
 		},
@@ -77,8 +73,7 @@ func TestLeasesThatEndEarlyAreFound(t *testing.T) {
 // TestServersClockMayBeAnother: a server whose clock is an hour ahead is right.
 func TestServersClockMayBeAnother(t *testing.T) {
 	t.Parallel()
-	server := servers.SharedPostgres(t)
-	d := pgDeployment(t, server, server.URL(), reprisepg.Config{}, false)
+	d := redisAt(t, servers.Redis.Shared(t), repriseredis.Config{})
 	for i, store := range d.stores {
 		d.stores[i] = &hasty{Store: store, share: 1, ahead: time.Hour}
 	}

@@ -3,6 +3,7 @@ package lincheck
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
-	"github.com/reprise-go/reprise/lab/serve/sqlitefile"
 	"github.com/reprise-go/reprise/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -45,13 +46,19 @@ func twoProcesses[T any](inTx bool, tx func(context.Context) (T, error), open fu
 // sqliteDeployment is two processes over a new file.
 func sqliteDeployment(tb testing.TB, inTx bool) *deployment {
 	tb.Helper()
-	file := sqlitefile.New(tb)
+	file := filepath.Join(tb.TempDir(), "records.db")
+	open := func() labtest.TransactorStore {
+		db, err := serve.OpenFile(file, 0)
+		labtest.Must(tb, err)
+		tb.Cleanup(func() { _ = db.Close() })
+		labtest.Must(tb, reprisesqlite.Migrate(tb.Context(), db, reprisesqlite.Config{}))
+		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
+		labtest.Must(tb, err)
+		return st
+	}
 	// A call takes some milliseconds under the race detector: with the leases of the others
 	// hardly an attempt would be completed before it lapses.
-	return &deployment{
-		stores: twoProcesses(inTx, reprisesqlite.Tx, func() labtest.TransactorStore { return sqlitefile.Store(tb, file) }),
-		clock:  sqlClock, pace: pace{unit: 2 * time.Millisecond, calls: 60},
-	}
+	return &deployment{stores: twoProcesses(inTx, reprisesqlite.Tx, open), clock: sqlClock, pace: pace{unit: 2 * time.Millisecond, calls: 60}}
 }
 
 func TestSQLiteIsLinearizable(t *testing.T) {
@@ -64,15 +71,6 @@ func TestSQLiteIsLinearizable(t *testing.T) {
 	}
 }
 
-// mysqlDeployment is two processes over a new database. The parameters of the URL are
-// those of their sessions.
-func mysqlDeployment(tb testing.TB, inTx bool, params string) *deployment {
-	tb.Helper()
-	raw := mysqlserver.New(tb, servers.SharedMariaDB(tb)) + params
-	open := func() labtest.TransactorStore { return mysqlserver.Store(tb, raw) }
-	return &deployment{stores: twoProcesses(inTx, reprisemysql.Tx, open), clock: sqlClock}
-}
-
 // TestMySQLIsLinearizable: whatever the isolation level of a session is.
 func TestMySQLIsLinearizable(t *testing.T) {
 	t.Parallel()
@@ -83,7 +81,9 @@ func TestMySQLIsLinearizable(t *testing.T) {
 				if level == "REPEATABLE-READ" || inTx != (level == "SERIALIZABLE") {
 					labtest.Breadth(t, further)
 				}
-				checked(t, mysqlDeployment(t, inTx, "?tx_isolation='"+level+"'"), everything...)
+				raw := mysqlserver.New(t, servers.SharedMariaDB(t)) + "?tx_isolation='" + level + "'"
+				open := func() labtest.TransactorStore { return mysqlserver.Store(t, raw) }
+				checked(t, &deployment{stores: twoProcesses(inTx, reprisemysql.Tx, open), clock: sqlClock}, everything...)
 			})
 		}
 	}
@@ -96,6 +96,12 @@ func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.
 		stores: []store.Store{labtest.RedisStore(tb, connect(), c), labtest.RedisStore(tb, connect(), c)},
 		clock:  redisClock, asksAgain: true, repeats: c.Durability != repriseredis.Async(),
 	}
+}
+
+// redisAt is redisDeployment on one server.
+func redisAt(tb testing.TB, server *servers.RedisServer, c repriseredis.Config) *deployment {
+	tb.Helper()
+	return redisDeployment(tb, c, func() redis.UniversalClient { return labtest.RedisClient(tb, server.Addr()) })
 }
 
 // further is left to make nightly.
@@ -126,14 +132,12 @@ func TestRedisIsLinearizable(t *testing.T) {
 			if c.NoCombining {
 				labtest.Breadth(t, further)
 			}
-			server := servers.Redis.Shared(t)
-			checked(t, redisDeployment(t, c, func() redis.UniversalClient { return labtest.RedisClient(t, server.Addr()) }), everything...)
+			checked(t, redisAt(t, servers.Redis.Shared(t), c), everything...)
 		})
 	}
 	t.Run("acked", func(t *testing.T) {
 		t.Parallel()
-		pair := servers.Redis.StartReplicated(t, 1)
-		checked(t, redisDeployment(t, acked, func() redis.UniversalClient { return labtest.RedisClient(t, pair.Primary.Addr()) }), everything...)
+		checked(t, redisAt(t, servers.Redis.StartReplicated(t, 1).Primary, acked), everything...)
 	})
 	t.Run("sentinel", func(t *testing.T) {
 		t.Parallel()
@@ -166,39 +170,27 @@ func TestRedisIsLinearizable(t *testing.T) {
 	t.Run("valkey", func(t *testing.T) {
 		t.Parallel()
 		labtest.Breadth(t, further)
-		server := servers.Valkey.Shared(t)
-		checked(t, redisDeployment(t, repriseredis.Config{}, func() redis.UniversalClient { return labtest.RedisClient(t, server.Addr()) }), everything...)
+		checked(t, redisAt(t, servers.Valkey.Shared(t), repriseredis.Config{}), everything...)
 	})
 }
 
-// pgDeployment is two processes over a new schema, with a connection for each client.
-// Where inTx is true, the handlers complete in a transaction.
-func pgDeployment(tb testing.TB, server *servers.PostgresServer, url string, c reprisepg.Config, inTx bool, options ...labtest.PoolOption) *deployment {
+// pgDeployment is two processes over the schema of c, with a connection for each client,
+// over pools of pgx or of database/sql. Where inTx is true, the handlers complete in a
+// transaction.
+func pgDeployment(tb testing.TB, url string, c reprisepg.Config, inTx, overSQL bool, options ...labtest.PoolOption) *deployment {
 	tb.Helper()
-	c.Schema = labtest.SetupPostgres(tb, server).Config.Schema
-	return pgProcesses(tb, url, c, inTx, options...)
-}
-
-// pgProcesses is pgDeployment over the schema of c.
-func pgProcesses(tb testing.TB, url string, c reprisepg.Config, inTx bool, options ...labtest.PoolOption) *deployment {
-	tb.Helper()
-	open := func() labtest.TransactorStore {
-		f := &labtest.Postgres{Pool: labtest.NewPool(tb, url, append(options, labtest.MaxConns(clients+4))...), Config: c}
-		return f.Leased(tb)
+	options = append(options, labtest.MaxConns(clients+4))
+	stores := twoProcesses(inTx, reprisepg.Tx, func() labtest.TransactorStore {
+		return (&labtest.Postgres{Pool: labtest.NewPool(tb, url, options...), Config: c}).Leased(tb)
+	})
+	if overSQL {
+		stores = twoProcesses(inTx, reprisepg.SQLTx, func() labtest.TransactorStore {
+			st, err := reprisepg.New(labtest.NewDB(tb, url, options...), c)
+			labtest.Must(tb, err)
+			return st
+		})
 	}
-	return &deployment{stores: twoProcesses(inTx, reprisepg.Tx, open), clock: sqlClock}
-}
-
-// sqlDeployment is pgDeployment over database/sql.
-func sqlDeployment(tb testing.TB, server *servers.PostgresServer, inTx bool) *deployment {
-	tb.Helper()
-	c := reprisepg.Config{Schema: labtest.SetupPostgres(tb, server).Config.Schema}
-	open := func() labtest.TransactorStore {
-		st, err := reprisepg.New(labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4)), c)
-		labtest.Must(tb, err)
-		return st
-	}
-	return &deployment{stores: twoProcesses(inTx, reprisepg.SQLTx, open), clock: sqlClock}
+	return &deployment{stores: stores, clock: sqlClock}
 }
 
 // completesInTx is a store whose completions are those of a handler's transaction.
@@ -228,48 +220,38 @@ func (s *completesInTx) Complete(ctx context.Context, r store.CompleteRequest) e
 
 func TestPostgresIsLinearizable(t *testing.T) {
 	t.Parallel()
-	server := servers.SharedPostgres(t)
-	for name, mode := range map[string]pgx.QueryExecMode{"prepared": pgx.QueryExecModeCacheStatement, "exec": pgx.QueryExecModeExec} {
-		t.Run("leased/"+name, func(t *testing.T) {
+	prepared := labtest.ExecMode(pgx.QueryExecModeCacheStatement)
+	exec := labtest.ExecMode(pgx.QueryExecModeExec)
+	isolated := func(level string) labtest.PoolOption {
+		return labtest.SessionParam("default_transaction_isolation", level)
+	}
+	for name, c := range map[string]struct {
+		inTx, overSQL, pooled, further bool
+		option                         labtest.PoolOption
+	}{
+		"leased/prepared":               {option: prepared},
+		"leased/exec":                   {option: exec, further: true},
+		"leased/serializable":           {option: isolated("serializable"), further: true},
+		"leased/repeatable read":        {option: isolated("repeatable read"), further: true},
+		"leased/database sql":           {option: prepared, overSQL: true},
+		"leased/pgbouncer":              {option: exec, pooled: true, further: true},
+		"transactional/prepared":        {option: prepared, inTx: true},
+		"transactional/serializable":    {option: isolated("serializable"), inTx: true, further: true},
+		"transactional/repeatable read": {option: isolated("repeatable read"), inTx: true, further: true},
+		"transactional/database sql":    {option: prepared, inTx: true, overSQL: true, further: true},
+		"transactional/pgbouncer":       {option: exec, inTx: true, pooled: true, further: true},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if mode == pgx.QueryExecModeExec {
+			if c.further {
 				labtest.Breadth(t, further)
 			}
-			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, false, labtest.ExecMode(mode)), everything...)
+			server := servers.SharedPostgres(t)
+			config, url := labtest.SetupPostgres(t, server).Config, server.URL()
+			if c.pooled {
+				url = server.StartPgBouncer(t, "default_pool_size=20").URL()
+			}
+			checked(t, pgDeployment(t, url, config, c.inTx, c.overSQL, c.option), everything...)
 		})
 	}
-	t.Run("transactional", func(t *testing.T) {
-		t.Parallel()
-		checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true), everything...)
-	})
-	for _, level := range []string{"serializable", "repeatable read"} {
-		isolated := labtest.SessionParam("default_transaction_isolation", level)
-		t.Run("leased/"+level, func(t *testing.T) {
-			t.Parallel()
-			labtest.Breadth(t, further)
-			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, false, isolated), everything...)
-		})
-		t.Run("transactional/"+level, func(t *testing.T) {
-			t.Parallel()
-			labtest.Breadth(t, further)
-			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true, isolated), everything...)
-		})
-	}
-	t.Run("leased/database sql", func(t *testing.T) {
-		t.Parallel()
-		checked(t, sqlDeployment(t, server, false), everything...)
-	})
-	t.Run("transactional/database sql", func(t *testing.T) {
-		t.Parallel()
-		labtest.Breadth(t, further)
-		checked(t, sqlDeployment(t, server, true), everything...)
-	})
-	t.Run("pgbouncer", func(t *testing.T) {
-		t.Parallel()
-		labtest.Breadth(t, further)
-		server := servers.StartPostgres(t)
-		bouncer := server.StartPgBouncer(t, "default_pool_size=20")
-		checked(t, pgDeployment(t, server, bouncer.URL(), reprisepg.Config{}, false, labtest.ExecMode(pgx.QueryExecModeExec)), everything...)
-		checked(t, pgDeployment(t, server, bouncer.URL(), reprisepg.Config{}, true, labtest.ExecMode(pgx.QueryExecModeExec)), everything...)
-	})
 }

@@ -32,10 +32,10 @@ func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
 			if mode == pgx.QueryExecModeExec {
 				labtest.Breadth(t, further)
 			}
-			c := reprisepg.Config{Schema: labtest.SetupPostgres(t, server).Config.Schema}
-			setup := labtest.NewPool(t, server.URL(), labtest.MaxConns(2))
+			setup := labtest.SetupPostgres(t, server)
+			c := setup.Config
 			schema, table := pgx.Identifier{c.Schema}.Sanitize(), pgx.Identifier{c.Schema, reprisepg.DefaultTable}.Sanitize()
-			if _, err := setup.Exec(t.Context(), fmt.Sprintf(`CREATE FUNCTION %[1]s.late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			if _, err := setup.Pool.Exec(t.Context(), fmt.Sprintf(`CREATE FUNCTION %[1]s.late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 					IF random() < 0.33 THEN PERFORM pg_sleep(0.025 * random()); END IF;
 					RETURN NULL;
 				END $$;
@@ -43,7 +43,7 @@ func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
 				schema, table), pgx.QueryExecModeSimpleProtocol); err != nil {
 				t.Fatal(err)
 			}
-			checked(t, pgProcesses(t, server.URL(), c, name == "in a transaction", labtest.ExecMode(mode)), everything...)
+			checked(t, pgDeployment(t, server.URL(), c, name == "in a transaction", false, labtest.ExecMode(mode)), everything...)
 		})
 	}
 }
@@ -84,61 +84,43 @@ func op(client int, in input, out output, from, to time.Duration) porcupine.Oper
 	return porcupine.Operation{ClientId: client, Input: in, Call: int64(out.at.from), Output: out, Return: int64(out.at.to)}
 }
 
-// TestLeaseCountsFromTheClockOfItsClaim: a server that stands still between the clock of
-// a claim and its snapshot finds a record that was claimed, and released, in between. The
-// fence is one more than that of this record then, and the lease counts from the clock.
-func TestLeaseCountsFromTheClockOfItsClaim(t *testing.T) {
+// TestModelKnowsStandstills: a server that stands still between the clock of a claim and
+// its snapshot finds a record that was claimed, and released, in between. The fence is one
+// more than that of this record then, and the lease counts from the clock. And a renewal
+// that finds the row of its owner's record, which has ended, locked by the claim that
+// begins it anew does not wait; another owner's record explains no busy renewal.
+func TestModelKnowsStandstills(t *testing.T) {
 	t.Parallel()
-	claims := func(owner byte) input {
-		return input{kind: claim, owner: store.Owner{owner}, lease: 30 * ms, policy: store.Policy{Retention: time.Hour}, takeover: true}
+	claims := func(owner byte, lease, retention time.Duration) input {
+		return input{kind: claim, owner: store.Owner{owner}, lease: lease, policy: store.Policy{Retention: retention}, takeover: true}
 	}
-	granted := func(fence uint64) output {
+	granted := func(fence uint64, began window) output {
+		return output{answer: answer{outcome: store.Claimed, attempt: 1}, fence: fence, began: began}
+	}
+	stands := func(first output, fence uint64) []porcupine.Operation {
 		began := time.Duration(fence) * time.Microsecond
-		return output{answer: answer{outcome: store.Claimed, attempt: 1}, fence: fence, began: window{began, began}}
-	}
-	for name, test := range map[string]struct {
-		first     output
-		fence     uint64
-		explained bool
-	}{
-		"the fence is one more":                   {granted(7000), 7001, true},
-		"the fence is a clock":                    {granted(7000), 7002, false},
-		"the fence of the first claim is unknown": {output{unknown: true}, 7001, true},
-	} {
-		if got := porcupine.CheckOperations(model(), []porcupine.Operation{
-			op(0, claims(1), test.first, 6, 8), op(0, input{kind: release, owner: store.Owner{1}}, output{}, 9, 10),
-			op(1, claims(2), granted(test.fence), 1, 20),
-			op(0, claims(3), output{answer: answer{outcome: store.InProgress}, measured: true, remaining: 10 * ms}, 21, 22),
-		}); got != test.explained {
-			t.Errorf("%s: explained %t", name, got)
+		return []porcupine.Operation{
+			op(0, claims(1, 30*ms, time.Hour), first, 6, 8), op(0, input{kind: release, owner: store.Owner{1}}, output{}, 9, 10),
+			op(1, claims(2, 30*ms, time.Hour), granted(fence, window{began, began}), 1, 20),
+			op(0, claims(3, 30*ms, time.Hour), output{answer: answer{outcome: store.InProgress}, measured: true, remaining: 10 * ms}, 21, 22),
 		}
 	}
-}
-
-// TestBusyRenewalIsExplained: a renewal that finds the row of its owner's record, which
-// has ended, locked by the claim that begins it anew does not wait. Another owner's
-// record explains no busy renewal.
-func TestBusyRenewalIsExplained(t *testing.T) {
-	t.Parallel()
-	a, b := store.Owner{1}, store.Owner{2}
-	brief, long := store.Policy{Retention: 5 * ms}, store.Policy{Retention: time.Hour}
-	claims := func(owner store.Owner, p store.Policy) input {
-		return input{kind: claim, owner: owner, lease: 5 * ms, policy: p, takeover: true}
+	busy := func(retention, from, to time.Duration) []porcupine.Operation {
+		return []porcupine.Operation{
+			op(0, claims(1, 5*ms, 5*ms), granted(1, window{}), 0, 1), op(1, claims(2, 5*ms, retention), granted(2, window{}), 20, 30),
+			op(0, input{kind: renew, owner: store.Owner{1}, lease: 5 * ms}, output{answer: answer{renewal: store.RenewBusy}}, from, to),
+		}
 	}
-	granted := func(fence uint64) output {
-		return output{answer: answer{outcome: store.Claimed, attempt: 1}, fence: fence}
-	}
-	busy, renewal := output{answer: answer{renewal: store.RenewBusy}}, input{kind: renew, owner: a, lease: 5 * ms}
+	first := granted(7000, window{7 * ms, 7 * ms})
 	for name, test := range map[string]struct {
 		history   []porcupine.Operation
 		explained bool
 	}{
-		"busy beside the next claim": {[]porcupine.Operation{
-			op(0, claims(a, brief), granted(1), 0, 1), op(1, claims(b, brief), granted(2), 20, 30), op(0, renewal, busy, 22, 24),
-		}, true},
-		"busy after the next claim": {[]porcupine.Operation{
-			op(0, claims(a, brief), granted(1), 0, 1), op(1, claims(b, long), granted(2), 20, 30), op(0, renewal, busy, 31, 32),
-		}, false},
+		"the fence is one more":                   {stands(first, 7001), true},
+		"the fence is a clock":                    {stands(first, 7002), false},
+		"the fence of the first claim is unknown": {stands(output{unknown: true}, 7001), true},
+		"busy beside the next claim":              {busy(5*ms, 22, 24), true},
+		"busy after the next claim":               {busy(time.Hour, 31, 32), false},
 	} {
 		if got := porcupine.CheckOperations(model(), test.history); got != test.explained {
 			t.Errorf("%s: explained %t", name, got)
