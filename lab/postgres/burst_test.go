@@ -2,20 +2,15 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // TestPostgresStricterLimitsStand: the limits of an attempt are TxTimeout where the
@@ -52,6 +47,10 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 // pgPanicTracer panics at the n-th event after it was set to n.
 type pgPanicTracer struct{ atomic.Int64 }
 
+// at makes it panic, and reports whether the last panic that was asked for is still to
+// come.
+func (p *pgPanicTracer) at(n int64) (pending bool) { return p.Swap(n) > 0 }
+
 func (p *pgPanicTracer) count() {
 	if p.Add(-1) == 0 {
 		panic("the tracer is broken")
@@ -72,45 +71,12 @@ func (p *pgPanicTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQuery
 func TestPostgresTracerPanics(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
-	f := pgSetup(t, server)
-	for _, sqlDB := range []bool{false, true} {
-		tracer := &pgPanicTracer{}
-		pool := labtest.NewPool(t, server.URL(), func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
-		st := pgOn(pool, f.Config).Transactional(t)
-		var db *sql.DB
-		if sqlDB {
-			db = stdlib.OpenDB(*pool.Config().ConnConfig)
-			t.Cleanup(func() { _ = db.Close() })
-			db.SetMaxOpenConns(40)
-			st = f.transactionalSQL(t, db)
-		}
-		for n := range 10 {
-			for _, at := range []string{"begin", "commit", "rollback"} {
-				r := labtest.Claimed(t, st)
-				ctx := st.Bind(t.Context(), r.ID, r.Owner)
-				call := func() { _, _ = reprisepg.Tx(ctx); _, _ = reprisepg.SQLTx(ctx) }
-				if at != "begin" {
-					call()
-					call = func() { _ = st.Complete(t.Context(), labtest.Completion(r, "answer")) }
-				}
-				if at == "rollback" {
-					call = func() { _ = st.Release(t.Context(), r.ID, r.Owner) }
-				}
-				tracer.Store(int64(n) + 1)
-				if panicked := pgPanics(call); n == 0 && !panicked {
-					t.Errorf("sql.DB %t: the tracer did not panic at the first event of a %s", sqlDB, at)
-				}
-				tracer.Store(0)
-				if at == "begin" {
-					_ = st.Release(t.Context(), r.ID, r.Owner)
-				}
-				if use := st.Usage(); slices.ContainsFunc(use, func(u store.Usage) bool { return u.Name == "slots" && u.Used != 0 }) {
-					t.Fatalf("sql.DB %t: slots are lost after a panic at the event %d of a %s: %+v", sqlDB, n+1, at, use)
-				}
-			}
-		}
-		labtest.Eventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 && (db == nil || db.Stats().InUse == 0) })
-		labtest.Completed(t, st, "answer")
+	for kind, sql := range map[string]bool{"pgx": false, "sql": true} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			tracer := &pgPanicTracer{}
+			pgSetup(t, server).handlers(t, server.URL(), sql, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer }).PanicsLeaveNothing(t, tracer.at)
+		})
 	}
 }
 

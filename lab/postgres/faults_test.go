@@ -22,7 +22,7 @@ func (f *pgFixture) handlers(t *testing.T, url string, sql bool, options ...labt
 	f.exec(t, "CREATE TABLE IF NOT EXISTS "+f.name("effects")+" (name text NOT NULL)")
 	options = append(options, labtest.SessionParam("search_path", f.Config.Schema))
 	h := &labtest.SQLHandlers{
-		DB: labtest.NewDB(t, url, options...), Tx: reprisepg.SQLTx,
+		DB:   labtest.NewDB(t, url, options...),
 		Exec: func(ctx context.Context, statement string) error { return pgExecTx(ctx, statement) },
 	}
 	var err error

@@ -162,14 +162,6 @@ func TestPostgresEndedByTheHandler(t *testing.T) {
 	})
 }
 
-// TestPostgresHabitsDoNoHarm: a handler over database/sql that ends its *sql.Tx, or rolls
-// it back when it returns, ends nothing.
-func TestPostgresHabitsDoNoHarm(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	pgSetup(t, server).handlers(t, server.URL(), true).HabitsDoNoHarm(t, reprisepg.ErrTxManaged)
-}
-
 func TestPostgresTransactionTimesOut(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 6, time.Second, func(t *testing.T, h *labtest.SQLHandlers) { h.TimesOut(t, "SELECT pg_sleep(60)", "TRUNCATE effects") })

@@ -247,14 +247,23 @@ func TestDriverPanicsLeaveNothing(t *testing.T) {
 		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
 		labtest.Must(t, err)
 		h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
-		h.PanicsLeaveNothing(t, panicking)
+		h.PanicsLeaveNothing(t, panicking.At)
 	})
 }
 
-// A commit or rollback by the handler is refused, and changes nothing.
+// TestHabitsDoNoHarm: a handler that ends its *sql.Tx, or rolls it back when it returns,
+// ends nothing. The stores over database/sql lend it in one way.
 func TestHabitsDoNoHarm(t *testing.T) {
 	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) {
-		d.handlers(t, 0, reprisesqlite.Config{}).HabitsDoNoHarm(t, reprisesqlite.ErrTxManaged)
-	})
+	d := drivers[0]
+	file := d.withEffects(t)
+	for _, end := range []func(*sql.Tx) error{(*sql.Tx).Commit, (*sql.Tx).Rollback} {
+		a := begin(t, d.transactional(t, file), labtest.NewClaim())
+		a.Effect(t)
+		labtest.Want(t, "the end of the handler", end(a.Tx), reprisesqlite.ErrTxManaged)
+		d.wantEffects(t, file, 0)
+		labtest.Must(t, a.End(t))
+		d.wantEffects(t, file, 1)
+		d.exec(t, file, "DELETE FROM effects")
+	}
 }

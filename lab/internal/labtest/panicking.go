@@ -96,25 +96,3 @@ func (s *panickingStmt) QueryContext(ctx context.Context, args []driver.NamedVal
 	s.conn.step()
 	return s.anyStmt.QueryContext(ctx, args)
 }
-
-// CheckNamedValue implements [driver.NamedValueChecker].
-func (c *panickingConn) CheckNamedValue(v *driver.NamedValue) error {
-	if checker, ok := c.anyConn.(driver.NamedValueChecker); ok {
-		return checker.CheckNamedValue(v)
-	}
-	return driver.ErrSkip
-}
-
-// ResetSession implements [driver.SessionResetter].
-func (c *panickingConn) ResetSession(ctx context.Context) error {
-	if resetter, ok := c.anyConn.(driver.SessionResetter); ok {
-		return resetter.ResetSession(ctx)
-	}
-	return nil
-}
-
-// IsValid implements [driver.Validator].
-func (c *panickingConn) IsValid() bool {
-	validator, ok := c.anyConn.(driver.Validator)
-	return !ok || validator.IsValid()
-}

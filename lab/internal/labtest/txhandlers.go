@@ -97,62 +97,41 @@ func (h *SQLHandlers) FiftyAtOnce(t *testing.T) {
 }
 
 // PanicsLeaveNothing has the driver panic at every statement of an attempt in turn, from
-// those of its claim on. Each time its effect is there exactly if its
-// record says so, and nothing of it is left: no connection, no turn, and no lock that
-// would hold up the next attempt.
-func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
+// those of its claim on: at makes it panic in the n-th from now. Each time its effect is
+// there exactly if its record says so, and nothing of it is left: no connection, no turn,
+// and no lock that would hold up the next attempt.
+func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, at func(n int64) (pending bool)) {
 	t.Helper()
 	st := NewTxStore(h.Store)
-	slots := func() (n int64) {
+	inUse := func() (n int64) {
 		for _, u := range st.Usage() {
-			if u.Name != "connections" {
-				n += u.Used + u.Waiting
-			}
+			n += u.Used + u.Waiting
 		}
 		return n
 	}
-	for n := int64(1); ; n++ {
-		r := NewClaim()
-		driver.At(n)
-		err := h.attempt(t, st, r)
-		pending := driver.At(0)
-		if err != nil {
-			_ = st.Release(t.Context(), r.ID, r.Owner)
-		}
-		if err := h.attempt(t, st, NewClaim()); err != nil {
-			t.Fatalf("after a panic in statement %d: %v", n, err)
-		}
-		Eventually(t, fmt.Sprintf("all is free after a panic in statement %d", n), func() bool { return h.DB.Stats().InUse == 0 && slots() == 0 })
-		effects := h.count(t, "SELECT COUNT(*) FROM effects WHERE name = 'one'")
-		records := h.count(t, "SELECT COUNT(*) FROM reprise_records WHERE state = 2")
-		if effects != records || err == nil && effects != 2 {
-			t.Errorf("a panic in statement %d: %v, %d effects of %d completed records", n, err, effects, records)
-		}
-		if pending {
-			t.Logf("%d statements", n-1)
-			return
-		}
-		Exec(t, h.DB, "DELETE FROM effects")
-		Exec(t, h.DB, "DELETE FROM reprise_records")
+	commits := func(ctx context.Context, r store.ClaimRequest) error {
+		return st.Complete(ctx, Completion(r, "answer"))
 	}
-}
-
-// HabitsDoNoHarm has handlers end their *sql.Tx, or roll it back when they return, which
-// ends nothing.
-func (h *SQLHandlers) HabitsDoNoHarm(t *testing.T, managed error) {
-	t.Helper()
-	st := NewTxStore(h.Store)
-	for name, end := range map[string]func(*sql.Tx) error{"Commit": (*sql.Tx).Commit, "Rollback": (*sql.Tx).Rollback} {
-		r, before := NewClaim(), h.count(t, "SELECT COUNT(*) FROM effects")
-		tx, err := h.Tx(h.begin(t, st, r))
-		Must(t, err)
-		Want(t, name, end(tx), managed)
-		if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; n != 0 {
-			t.Errorf("%s: %d effects before the end", name, n)
-		}
-		Must(t, Complete(t, st, r, "answer"))
-		if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; n != 1 {
-			t.Errorf("%s: %d effects, want 1", name, n)
+	rollsBack := func(ctx context.Context, r store.ClaimRequest) error { return st.Release(ctx, r.ID, r.Owner) }
+	for want, end := range map[int]func(context.Context, store.ClaimRequest) error{2: commits, 1: rollsBack} { // effects, with that of the next attempt
+		for n, pending := int64(1), false; !pending; n++ {
+			r := NewClaim()
+			at(n)
+			err := h.attempt(t, st, r, end)
+			if pending = at(0); err != nil {
+				_ = st.Release(t.Context(), r.ID, r.Owner)
+			}
+			if err := h.attempt(t, st, NewClaim(), commits); err != nil {
+				t.Fatalf("after a panic in statement %d: %v", n, err)
+			}
+			Eventually(t, fmt.Sprintf("all is free after a panic in statement %d", n), func() bool { return inUse() == 0 })
+			effects := h.count(t, "SELECT COUNT(*) FROM effects WHERE name = 'one'")
+			records := h.count(t, "SELECT COUNT(*) FROM reprise_records WHERE state = 2")
+			if effects != records || err == nil && effects != want || pending && n < 4 {
+				t.Errorf("a panic in statement %d: %v, %d effects of %d completed records", n, err, effects, records)
+			}
+			Exec(t, h.DB, "DELETE FROM effects")
+			Exec(t, h.DB, "DELETE FROM reprise_records")
 		}
 	}
 }
@@ -211,8 +190,8 @@ func (h *SQLHandlers) TimesOut(t *testing.T, linger, wait string) {
 	}
 }
 
-// attempt claims, writes an effect, and commits.
-func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest) (err error) {
+// attempt claims, writes an effect, and ends.
+func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, end func(context.Context, store.ClaimRequest) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil { // as in an engine
 			err = fmt.Errorf("it panicked: %v", value)
@@ -226,5 +205,5 @@ func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest) (
 	if err := h.Write(st.Bind(ctx, r.ID, r.Owner), "one"); err != nil {
 		return err
 	}
-	return st.Complete(ctx, Completion(r, "answer"))
+	return end(ctx, r)
 }
