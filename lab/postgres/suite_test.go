@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,25 +55,30 @@ func TestPostgresConformanceSerializable(t *testing.T) {
 // pgSuite is the fixture of a store over either pool.
 func pgSuite(tb testing.TB, f *pgFixture) storetest.Fixture {
 	tb.Helper()
-	f.exec(tb, "CREATE TABLE "+f.name("effects")+" (n integer)")
+	table := sync.OnceFunc(func() { f.exec(tb, "CREATE TABLE "+f.name("effects")+" (n integer)") }) // few cases need it
 	exec := func(ctx context.Context, statement string) error { return pgExecTx(ctx, statement) }
 	return storetest.Fixture{
 		Effects: &storetest.Effects{
-			Write: func(ctx context.Context) error { return exec(ctx, "INSERT INTO "+f.name("effects")+" VALUES (1)") },
-			Exec:  exec,
-			Count: func(tb testing.TB) int { tb.Helper(); return f.effects(tb) },
+			Write: func(ctx context.Context) error {
+				table()
+				return exec(ctx, "INSERT INTO "+f.name("effects")+" VALUES (1)")
+			},
+			Exec: exec,
+			Count: func(tb testing.TB) int {
+				tb.Helper()
+				table()
+				return f.effects(tb)
+			},
 		},
 		Open:    func(tb testing.TB) store.Store { return f.Leased(tb) },
 		Advance: func(_ testing.TB, d time.Duration) { pgPass(d) },
-		Corrupt: f.corrupt,
-	}
-}
-
-// corrupt damages a row.
-func (f *pgFixture) corrupt(tb testing.TB, id store.ID, how storetest.Corruption) {
-	tb.Helper()
-	if how == storetest.WrongType {
-		tb.Skip("a column of a table has the type that it was made with")
+		Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) {
+			tb.Helper()
+			if how == storetest.WrongType {
+				tb.Skip("a column of a table has the type that it was made with")
+			}
+			f.exec(tb, f.pgDamage(labtest.Damage[how]), id[:])
+		},
 	}
 	f.exec(tb, f.pgDamage(labtest.Damage[how]), id[:])
 }

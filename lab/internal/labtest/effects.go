@@ -3,16 +3,17 @@ package labtest
 import (
 	"context"
 	"database/sql"
+	"sync"
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
 )
 
-// SQLEffects returns the effects of handlers in a new table of db, written through the
-// transactions that tx finds.
+// SQLEffects returns the effects of handlers in a table of db that the first use makes,
+// written through the transactions that tx finds.
 func SQLEffects(tb testing.TB, db *sql.DB, tx func(context.Context) (*sql.Tx, error)) *storetest.Effects {
 	tb.Helper()
-	Exec(tb, db, "CREATE TABLE suite_effects (n INTEGER NOT NULL)")
+	table := sync.OnceFunc(func() { Exec(tb, db, "CREATE TABLE suite_effects (n INTEGER NOT NULL)") }) // few cases need it
 	exec := func(ctx context.Context, statement string) error {
 		tx, err := tx(ctx)
 		if err == nil {
@@ -21,10 +22,14 @@ func SQLEffects(tb testing.TB, db *sql.DB, tx func(context.Context) (*sql.Tx, er
 		return err
 	}
 	return &storetest.Effects{
-		Write: func(ctx context.Context) error { return exec(ctx, "INSERT INTO suite_effects VALUES (1)") },
-		Exec:  exec,
+		Write: func(ctx context.Context) error {
+			table()
+			return exec(ctx, "INSERT INTO suite_effects VALUES (1)")
+		},
+		Exec: exec,
 		Count: func(tb testing.TB) (n int) {
 			tb.Helper()
+			table()
 			Must(tb, db.QueryRowContext(context.WithoutCancel(tb.Context()), "SELECT count(*) FROM suite_effects").Scan(&n))
 			return n
 		},

@@ -20,8 +20,7 @@ var databases atomic.Int64
 func New(tb testing.TB, s *servers.MariaDBServer) string {
 	tb.Helper()
 	name := fmt.Sprintf("reprise_%d", databases.Add(1))
-	Exec(tb, s.URL(), "DROP DATABASE IF EXISTS "+name)
-	Exec(tb, s.URL(), "CREATE DATABASE "+name)
+	Exec(tb, s.URL(), "CREATE OR REPLACE DATABASE "+name)
 	raw := s.URL() + "/" + name
 	if err := reprisemysql.Migrate(context.WithoutCancel(tb.Context()), Pool(tb, raw, 0), reprisemysql.Config{}); err != nil {
 		tb.Fatal(err)
