@@ -71,16 +71,13 @@ func suite(tb testing.TB, params func(testing.TB, int) string) storetest.Fixture
 			return mysqlserver.Store(inner, raw+params(tb, handles))
 		},
 		Advance: conformance.Sleep,
-		Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) { corrupt(tb, raw, id, how) },
+		Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) {
+			tb.Helper()
+			if how == storetest.WrongType {
+				mysqlserver.Exec(tb, raw, "ALTER TABLE reprise_records MODIFY lease_until VARCHAR(20) NOT NULL")
+			}
+			mysqlserver.Exec(tb, raw, "UPDATE reprise_records SET revision = revision + 1, "+labtest.Damage[how]+" WHERE id = ?", id[:])
+		},
 		Effects: labtest.SQLEffects(tb, mysqlserver.Pool(tb, raw, 0), reprisemysql.Tx),
 	}
-}
-
-// corrupt damages a row.
-func corrupt(tb testing.TB, raw string, id store.ID, how storetest.Corruption) {
-	tb.Helper()
-	if how == storetest.WrongType {
-		mysqlserver.Exec(tb, raw, "ALTER TABLE reprise_records MODIFY lease_until VARCHAR(20) NOT NULL")
-	}
-	mysqlserver.Exec(tb, raw, "UPDATE reprise_records SET revision = revision + 1, "+labtest.Damage[how]+" WHERE id = ?", id[:])
 }

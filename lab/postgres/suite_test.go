@@ -80,5 +80,4 @@ func pgSuite(tb testing.TB, f *pgFixture) storetest.Fixture {
 			f.exec(tb, f.pgDamage(labtest.Damage[how]), id[:])
 		},
 	}
-	f.exec(tb, f.pgDamage(labtest.Damage[how]), id[:])
 }

@@ -50,7 +50,9 @@ func TestOpenRefusesUnsafeSettings(t *testing.T) {
 				url = ":memory:"
 			}
 			if !c.bare && url != ":memory:" {
-				drivers[0].migrate(t, url+drivers[0].settings)
+				db := drivers[0].open(t, filepath.Join(dir, "records.db"))
+				labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}))
+				labtest.Must(t, db.Close())
 			}
 			if url != ":memory:" {
 				url += c.settings
@@ -79,13 +81,4 @@ func TestOpenRefusesUnsafeSettings(t *testing.T) {
 			}
 		})
 	}
-}
-
-// migrate creates the table in the file of a URL.
-func (d driver) migrate(tb testing.TB, url string) {
-	tb.Helper()
-	db, err := sql.Open(d.name, url)
-	labtest.Must(tb, err)
-	defer db.Close()
-	labtest.Must(tb, reprisesqlite.Migrate(tb.Context(), db, reprisesqlite.Config{}))
 }

@@ -24,13 +24,10 @@ func (d driver) suite(tb testing.TB) storetest.Fixture {
 	return storetest.Fixture{
 		Open:    func(tb testing.TB) store.Store { tb.Helper(); return d.store(tb, file) },
 		Advance: conformance.Sleep,
-		Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) { d.corrupt(tb, file, id, how) },
+		Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) {
+			tb.Helper()
+			d.exec(tb, file, "UPDATE reprise_records SET revision = revision + 1, "+labtest.Damage[how]+" WHERE id = ?", id[:])
+		},
 		Effects: labtest.SQLEffects(tb, d.open(tb, file), reprisesqlite.Tx),
 	}
-}
-
-// corrupt damages a row.
-func (d driver) corrupt(tb testing.TB, file string, id store.ID, how storetest.Corruption) {
-	tb.Helper()
-	d.exec(tb, file, "UPDATE reprise_records SET revision = revision + 1, "+labtest.Damage[how]+" WHERE id = ?", id[:])
 }
