@@ -17,7 +17,7 @@ import (
 func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 	t.Parallel()
 	const records, batch = 20_000, 500
-	f := pgSetup(t, servers.StartPostgres(t))
+	f := pgSetup(t, servers.SharedPostgres(t))
 	store := f.Leased(t)
 	f.exec(t, "ALTER TABLE "+f.records()+" SET (autovacuum_enabled = off)")
 	f.exec(t, f.pgInsert("(SELECT sha256(n::text::bytea) AS id, n FROM generate_series(1, $1::integer) AS n) AS s", map[string]string{

@@ -113,7 +113,7 @@ func TestPostgresCheckFindings(t *testing.T) {
 // fewer connections than clients; with the mode of pgx that does not, the check says so.
 func TestPostgresBehindPgBouncer(t *testing.T) {
 	t.Parallel()
-	server := servers.StartPostgres(t)
+	server := servers.SharedPostgres(t)
 	bouncer := server.StartPgBouncer(t, "default_pool_size=8")
 	f := pgSetup(t, server)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
