@@ -177,7 +177,7 @@ func TestPostgresUnconfirmedCommits(t *testing.T) {
 
 	cancelled := func(what string, operation func(context.Context) error) (err error) {
 		t.Helper()
-		ctx, cancel := pgCall(t)
+		ctx, cancel := labtest.Call(t)
 		defer cancel()
 		answer := make(chan error, 1)
 		go func() { answer <- operation(ctx) }()

@@ -28,7 +28,7 @@ func pgFinding(t *testing.T, st store.Checker, code string) store.Finding {
 // pgCheck returns the findings of a check, without the one that every test server has.
 func pgCheck(t *testing.T, st store.Checker) []store.Finding {
 	t.Helper()
-	ctx, cancel := pgCall(t)
+	ctx, cancel := labtest.Call(t)
 	defer cancel()
 	list, err := st.Check(ctx)
 	labtest.Must(t, err)

@@ -91,12 +91,6 @@ func pgTx(tb testing.TB, store *labtest.TxStore, r store.ClaimRequest) pgx.Tx {
 	return tx
 }
 
-// pgCall returns the context of one call.
-func pgCall(tb testing.TB) (context.Context, context.CancelFunc) {
-	tb.Helper()
-	return context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
-}
-
 // pgPass lets time pass: the servers have their own clocks.
 func pgPass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the one sleep of these tests
 

@@ -111,7 +111,7 @@ func TestPostgresSlowCommits(t *testing.T) {
 			answer := make(chan string, 1)
 			go func() { answer <- pgAnswer(t.Context(), st, test.second, r) }()
 			labtest.Eventually(t, "the second call answers, or waits for the first", func() bool { return len(answer) > 0 || f.pgWaitsFor(t, holder) })
-			ctx, cancel := pgCall(t)
+			ctx, cancel := labtest.Call(t)
 			if n, err := st.Purge(ctx, 10); n != 0 || err != nil {
 				t.Errorf("%d records were purged, %v", n, err)
 			}
@@ -131,7 +131,7 @@ func TestPostgresTransactionMeetsASlowCommit(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)
 	r := labtest.Claimed(t, st)
-	f.insert(t, pgTx(t, st, r), 1)
+	pgExec(t, pgTx(t, st, r), f.insertion(), 1)
 	f.exec(t, f.pgDamage(pgEnded), r.ID[:])
 	holder := f.pgHold(t, f.pgDamage(pgRenewed), r.ID[:])
 	answer := make(chan error, 1)

@@ -34,7 +34,7 @@ func TestPostgresEveryExecMode(t *testing.T) {
 // pgLeasedLife takes a record of the leased store through every statement.
 func pgLeasedLife(t *testing.T, st *reprisepg.Store) {
 	t.Helper()
-	ctx, cancel := pgCall(t)
+	ctx, cancel := labtest.Call(t)
 	defer cancel()
 	first := labtest.NewClaim()
 	first.Lease = 50 * time.Millisecond

@@ -27,7 +27,7 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 	})
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server, labtest.MaxConns(2))
-	ctx, cancel := pgCall(t)
+	ctx, cancel := labtest.Call(t)
 	defer cancel()
 	pool, other := labtest.NewPool(t, server.URL(), trace.option, labtest.MaxConns(1)), f.Leased(t)
 	st, session := pgOn(pool, f.Config).Leased(t), pgValue[int](t, pool, "SELECT pg_backend_pid()")

@@ -25,7 +25,7 @@ func TestPostgresLostReplies(t *testing.T) {
 		for _, action := range []servers.Action{servers.LoseReply, servers.LoseRequest, servers.CutAfter} {
 			lost := func(what, statement string, operation func(context.Context) error) {
 				t.Helper()
-				ctx, cancel := pgCall(t)
+				ctx, cancel := labtest.Call(t)
 				defer cancel()
 				pgMustNotFail(t, st, labtest.NewClaim()) // there is a connection, and it knows the statement
 				var err error

@@ -25,15 +25,12 @@ func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *labtest.TxStore
 	return labtest.NewTxStore(store)
 }
 
-// pgSQLSetup is a transactional store over a *sql.DB, with a table for effects.
-func pgSQLSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *labtest.TxStore, *sql.DB) {
+// pgSQLSetup is a transactional store over a *sql.DB.
+func pgSQLSetup(t *testing.T) (*pgFixture, *labtest.TxStore, *sql.DB) {
 	t.Helper()
 	server := servers.SharedPostgres(t)
-	f := pgSetup(t, server)
-	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
-	db := labtest.NewDB(t, server.URL(), options...)
-	store := f.transactionalSQL(t, db)
-	return f, store, db
+	f, db := pgSetup(t, server), labtest.NewDB(t, server.URL())
+	return f, f.transactionalSQL(t, db), db
 }
 
 // sqlTx returns the transaction of a claim as its handler finds it.

@@ -20,8 +20,7 @@ func pgTxSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *labtes
 	t.Helper()
 	f := pgSetup(t, servers.SharedPostgres(t), options...)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
-	store := f.Transactional(t)
-	return f, store
+	return f, f.Transactional(t)
 }
 
 // effects returns how many effects there are.
@@ -33,12 +32,6 @@ func (f *pgFixture) effects(tb testing.TB) int {
 // insertion is the statement of an effect.
 func (f *pgFixture) insertion() string {
 	return fmt.Sprintf("INSERT INTO %s VALUES ($1)", f.name("effects"))
-}
-
-// insert has an effect in a transaction.
-func (f *pgFixture) insert(t *testing.T, tx pgx.Tx, n int) {
-	t.Helper()
-	pgExec(t, tx, "INSERT INTO "+f.name("effects")+" VALUES ($1)", n)
 }
 
 // TestPostgresTxIsAWholePgxTx: all rows that a handler writes through the transaction of
@@ -69,7 +62,7 @@ func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 		labtest.Must(t, pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { pgExec(t, tx, "insert_effect", 5); return nil }))
 		undone, err := tx.Begin(ctx)
 		labtest.Must(t, err)
-		f.insert(t, undone, 6)
+		pgExec(t, undone, f.insertion(), 6)
 		labtest.Must(t, undone.Rollback(ctx))
 		objects := tx.LargeObjects()
 		object, err = objects.Create(ctx, 0)
@@ -132,7 +125,7 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 		for _, kept := range []bool{false, true} {
 			r := labtest.Claimed(t, st)
 			tx := pgTx(t, st, r)
-			f.insert(t, tx, 1)
+			pgExec(t, tx, f.insertion(), 1)
 			if err := spoil(t.Context(), tx); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

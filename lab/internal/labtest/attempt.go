@@ -32,7 +32,7 @@ func Completion(r store.ClaimRequest, payload string) store.CompleteRequest {
 // WantClaim claims, and fails the test unless the outcome is want.
 func WantClaim(tb testing.TB, st store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
 	tb.Helper()
-	ctx, cancel := call(tb)
+	ctx, cancel := Call(tb)
 	defer cancel()
 	got, err := st.Claim(ctx, r)
 	if err != nil || got.Outcome != want {
@@ -60,13 +60,13 @@ func Completed(tb testing.TB, st store.Store, payload string) store.ClaimRequest
 // Complete completes a claim.
 func Complete(tb testing.TB, st store.Store, r store.ClaimRequest, payload string) error {
 	tb.Helper()
-	ctx, cancel := call(tb)
+	ctx, cancel := Call(tb)
 	defer cancel()
 	return st.Complete(ctx, Completion(r, payload))
 }
 
-// call returns the context of one call.
-func call(tb testing.TB) (context.Context, context.CancelFunc) {
+// Call returns the context of one call.
+func Call(tb testing.TB) (context.Context, context.CancelFunc) {
 	tb.Helper()
 	return context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
 }
