@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/grpc"
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	repriseconnectclient "github.com/reprise-go/reprise/client/connect"
@@ -42,14 +41,9 @@ var callers = []caller{
 
 func dialGRPCCaller(t *testing.T, addr string, c callerConfig) client {
 	t.Helper()
-	return grpcClient{conn: connectGRPC(t, addr, keying(t, c)...)}
-}
-
-func keying(t *testing.T, c callerConfig) []grpc.DialOption {
-	t.Helper()
 	options, err := reprisegrpcclient.DialOptions(c)
 	labtest.Must(t, err)
-	return options
+	return grpcClient{conn: connectGRPC(t, addr, options...)}
 }
 
 func connectCaller(name string, h2 bool, options ...connect.ClientOption) caller {

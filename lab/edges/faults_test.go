@@ -153,12 +153,6 @@ func (s *hijacked) Claim(ctx context.Context, r store.ClaimRequest) (store.Claim
 	return s.Store.Claim(ctx, r)
 }
 
-// losing returns a store whose leases are lost from a moment on.
-func losing() (st store.Store, lose func()) {
-	st, faults := faultstore.New(memstore.New())
-	return st, func() { faults.Always(faultstore.Renew, faultstore.FailBefore(store.ErrUnavailable)) }
-}
-
 func streams(e *env) {
 	var mu sync.Mutex
 	var events []reprise.Event

@@ -36,14 +36,6 @@ func guarded(t *testing.T, st store.Store, cfg protocol.Config, handler http.Han
 	return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler)
 }
 
-// serving returns the address of a handler.
-func serving(t *testing.T, handler http.Handler) string {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
 // retrying returns a transport of the client over base, which is a new one if nil.
 func retrying(t *testing.T, base http.RoundTripper, c repriseclient.Config) *repriseclient.Transport {
 	t.Helper()
@@ -113,14 +105,15 @@ func TestClientUnderstandsTheWordsOfAGuard(t *testing.T) {
 				faults.Always(op, faultstore.FailBefore(store.ErrUnavailable))
 			}
 			test.cfg.Engine = reprise.Config{ClaimTimeout: 100 * time.Millisecond, CompleteTimeout: 100 * time.Millisecond}
-			url := serving(t, guarded(t, st, test.cfg, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			server := httptest.NewServer(guarded(t, st, test.cfg, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Location", "/orders/7")
 				w.WriteHeader(http.StatusCreated)
 				_, _ = io.WriteString(w, strings.Repeat("x", size))
 			})))
+			t.Cleanup(server.Close)
 			for i, want := range test.want {
 				seen := new(attempts)
-				_, err := post(repriseclient.WithKey(t.Context(), "order-7"), retrying(t, nil, repriseclient.Config{Observer: seen}), url, "order")
+				_, err := post(repriseclient.WithKey(t.Context(), "order-7"), retrying(t, nil, repriseclient.Config{Observer: seen}), server.URL, "order")
 				if len(seen.calls) != 1 || seen.calls[0].Outcome != want {
 					t.Errorf("call %d ended with %+v (%v), want %s", i+1, seen.calls, err, want)
 				}

@@ -15,7 +15,9 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -151,14 +153,14 @@ func errorKept(e *env) {
 }
 
 func attempt(e *env) {
-	st, lose := losing()
+	st, faults := faultstore.New(memstore.New())
 	causes := make(chan error, 1)
 	s := e.serve(setup{store: st, engine: reprise.Config{Lease: time.Second}, handler: func(ctx context.Context, _ *request) outcome {
 		view, ok := reprise.AttemptFrom(ctx)
 		if key, err := view.Key("charge"); !ok || view.Number() != 1 || key == "" || err != nil {
 			return outcome{code: internal}
 		}
-		lose()
+		faults.Always(faultstore.Renew, faultstore.FailBefore(store.ErrUnavailable)) // so that the lease is lost
 		<-ctx.Done()
 		causes <- context.Cause(ctx)
 		return outcome{err: ctx.Err()}
