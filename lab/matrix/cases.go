@@ -118,7 +118,7 @@ var cases = []smokeCase{
 	}},
 	{rule("M5", "A key does not wait for another one."), 0, false, func(p *pair) {
 		slow, other := p.request("slow", adaptertest.Program{DelayMS: 8000}), p.request("other", adaptertest.Program{Status: 202})
-		p.short.postLater(p, slow)
+		p.soon.postLater(p, slow)
 		p.wants(p.a.post(p.Context(), other), 202, false)
 		p.wants(p.b.post(p.Context(), other), 202, true)
 	}},
@@ -211,10 +211,10 @@ var cases = []smokeCase{
 	}},
 	{rule("M15", "A handler that runs for longer than its lease is not run a second time."), 0, false, func(p *pair) {
 		r := p.request("long", adaptertest.Program{DelayMS: int(3 * shortLease / 2 / time.Millisecond), Status: 202})
-		first, other := p.short.postLater(p, r), p.other(p.short)
+		first, other := p.soon.postLater(p, r), p.other(p.soon)
 		eventually(p, "the end of the run", func() bool {
 			switch a := other.post(p.Context(), r); {
-			case a.replayed:
+			case a.replayed, a.code == "result-expired": // it is soon forgotten
 				return true
 			case a.code != "in-progress":
 				p.Fatalf("answered %v", a)
@@ -226,11 +226,11 @@ var cases = []smokeCase{
 	}},
 	{rule("M16", "A process that is paused for longer than its lease, and goes on, gets the response of the one that took over."), processes, true, func(p *pair) {
 		r := p.request("paused", adaptertest.Program{DelayMS: 4_000, Echo: true, IgnoreCtx: true}) // a lease: it has not ended when the signal comes
-		first := p.short.postLater(p, r)
-		p.short.Signal(p, syscall.SIGSTOP)
+		first := p.soon.postLater(p, r)
+		p.soon.Signal(p, syscall.SIGSTOP)
 		r.program.DelayMS = 0
 		second := p.takesOver(p.a, r, 2)
-		p.short.Signal(p, syscall.SIGCONT)
+		p.soon.Signal(p, syscall.SIGCONT)
 		if a := <-first; a.body != second.body {
 			p.Errorf("the client of the paused process got %v, want %v", a, second)
 		}
@@ -238,10 +238,10 @@ var cases = []smokeCase{
 	}},
 	{rule("M17", "The request of a process that was killed is in progress until its lease lapses; then a retry is the second attempt. Effects that commit with the response are there once."), processes, true, func(p *pair) {
 		r := p.request("killed", adaptertest.Program{DelayMS: 60_000, Echo: true, Effect: p.store.Atomic})
-		p.short.postLater(p, r)
+		p.soon.postLater(p, r)
 		r.program.DelayMS = 0
 		p.refused(p.a.post(p.Context(), r), http.StatusConflict, "in-progress")
-		p.short.Kill()
+		p.soon.Kill()
 		p.takesOver(p.a, r, 2)
 		if p.store.Atomic {
 			p.effects(r, 1)

@@ -1,9 +1,7 @@
 package matrix
 
 import (
-	"context"
 	"database/sql"
-	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -11,11 +9,10 @@ import (
 	"regexp"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql" // for effects
-	_ "github.com/jackc/pgx/v5/stdlib" // likewise
-	_ "modernc.org/sqlite"             // likewise
+	_ "github.com/jackc/pgx/v5/stdlib" // for effects; the package serve has the other drivers
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -60,7 +57,7 @@ func rows(t *testing.T) []Store {
 		if _, err := postgres.Exec(t.Context(), database+"_"+of); err != nil {
 			t.Fatal(err)
 		}
-		execute(t, "mysql", "root@tcp("+mariadb.Addr()+")/", database+"_"+of)
+		mysqlserver.Exec(t, mariadb.URL(), database+"_"+of)
 	}
 	inPostgres := func(of string) func(testing.TB) ([]string, string) {
 		return func(testing.TB) ([]string, string) {
@@ -78,25 +75,27 @@ func rows(t *testing.T) []Store {
 		tb.Helper()
 		return []string{"-sqlite-file", filepath.Join(tb.TempDir(), "records.db")}, ""
 	}
-	onMySQL := func(tb testing.TB, _ []string, op string) int {
-		tb.Helper()
-		return count(tb, "mysql", "root@tcp("+mariadb.Addr()+")/matrix_atomic", "SELECT count(*) FROM reprise_effects WHERE op = ?", op)
-	}
-	inPlace := func(driver, prefix, query string) func(testing.TB, []string, string) int {
-		return func(tb testing.TB, place []string, op string) int {
+	effects := func(driver, arg string, source func(place string) string) func(testing.TB, []string, string) int {
+		return func(tb testing.TB, place []string, op string) (n int) {
 			tb.Helper()
-			return count(tb, driver, prefix+place[1], query, op)
+			db, err := sql.Open(driver, source(place[1]))
+			if err == nil {
+				defer db.Close()
+				err = db.QueryRowContext(tb.Context(), "SELECT count(*) FROM reprise_effects WHERE op = "+arg, op).Scan(&n)
+			}
+			labtest.Must(tb, err)
+			return n
 		}
 	}
 	places := map[string]Store{
 		"memory":      {Place: func(testing.TB) ([]string, string) { return nil, "" }},
 		"redis":       {Place: func(testing.TB) ([]string, string) { return []string{"-redis-url", redis.URL()}, redis.Addr() }},
 		"postgres":    {Place: inPostgres("leased")},
-		"postgres-tx": {Place: inPostgres("atomic"), Effects: inPlace("pgx", "", "SELECT count(*) FROM reprise_effects WHERE op = $1")},
+		"postgres-tx": {Place: inPostgres("atomic"), Effects: effects("pgx", "$1", func(url string) string { return url })},
 		"mysql":       {Place: inMariaDB("leased")},
-		"mysql-tx":    {Place: inMariaDB("atomic"), Effects: onMySQL},
+		"mysql-tx":    {Place: inMariaDB("atomic"), Effects: effects("mysql", "?", func(string) string { return "root@tcp(" + mariadb.Addr() + ")/matrix_atomic" })},
 		"sqlite":      {Place: inFile},
-		"sqlite-tx":   {Place: inFile, Effects: inPlace("sqlite", "file:", "SELECT count(*) FROM reprise_effects WHERE op = ?")},
+		"sqlite-tx":   {Place: inFile, Effects: effects("sqlite", "?", func(file string) string { return "file:" + file })},
 	}
 	var here []Store
 	for _, s := range Stores {
@@ -106,30 +105,4 @@ func rows(t *testing.T) []Store {
 		}
 	}
 	return here
-}
-
-// count returns the number that a query selects.
-func count(tb testing.TB, driver, source, query string, args ...any) (n int) {
-	tb.Helper()
-	db, err := sql.Open(driver, source)
-	if err == nil {
-		defer db.Close()
-		err = db.QueryRowContext(tb.Context(), query, args...).Scan(&n)
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return n
-}
-
-func execute(tb testing.TB, driver, source, statement string) {
-	tb.Helper()
-	db, err := sql.Open(driver, source)
-	if err == nil {
-		defer db.Close()
-		_, err = db.ExecContext(context.WithoutCancel(tb.Context()), statement)
-	}
-	if err != nil {
-		tb.Fatal(fmt.Errorf("%s: %w", statement, err))
-	}
 }

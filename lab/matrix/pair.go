@@ -63,11 +63,10 @@ type pair struct {
 	place   []string // flags of the store
 	addr    string   // of its server, in them
 
-	a     *process // with the defaults; a duplicate is answered 409
-	b     *process // duplicates wait, and responses of up to 1000 bytes are kept
-	once  *process // at most once
-	soon  *process // it forgets responses, and remembers keys
-	short *process // with a short lease
+	a    *process // with the defaults; a duplicate is answered 409
+	b    *process // duplicates wait, and responses of up to 1000 bytes are kept
+	once *process // at most once
+	soon *process // with a short lease; it forgets responses, and remembers keys
 }
 
 // retention is that of the process that forgets soon.
@@ -114,18 +113,16 @@ func run(t *testing.T, program, adapter string, store *Store) {
 	p := &pair{T: t, program: program, adapter: adapter, store: store, place: place, addr: addr}
 	kinds := map[**process][]string{
 		&p.a: nil, &p.b: {"-wait", "50s", "-max-response", "1000"}, &p.once: {"-preset", "at-most-once", "-lease", shortLease.String()},
-		&p.soon: {"-retention", retention.String(), "-horizon", "1h"}, &p.short: {"-lease", shortLease.String()},
+		&p.soon: {"-retention", retention.String(), "-horizon", "1h", "-lease", shortLease.String()},
 	}
 	if store.Alone {
-		kinds[&p.b] = append(kinds[&p.b], kinds[&p.short]...)
 		delete(kinds, &p.a)
-		delete(kinds, &p.short)
 	}
 	for at, flags := range kinds {
 		*at = p.start(append(flags, "-store-timeout", patience.String())...)
 	}
 	if store.Alone {
-		p.a, p.short = p.b, p.b
+		p.a = p.b
 	}
 	var running sync.WaitGroup
 	for i := range cases {
@@ -228,7 +225,7 @@ func (p *pair) ran(r request, want int) {
 	p.Helper()
 	runs := 0
 	seen := map[*process]bool{}
-	for _, at := range []*process{p.a, p.b, p.once, p.short} {
+	for _, at := range []*process{p.a, p.b, p.once, p.soon} {
 		if !seen[at] {
 			runs += at.runs(p, r.key)
 		}
