@@ -3,6 +3,8 @@ package wire
 import (
 	"runtime"
 	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // The memory that may stay in use, after every record was forgotten.
@@ -37,7 +39,7 @@ func (s *subject) forget() {
 func (s *subject) measured() uint64 {
 	s.t.Helper()
 	s.forget()
-	s.eventually("the goroutines of the connections end", func() bool { return runtime.NumGoroutine() <= s.goroutines+lingering })
+	labtest.Eventually(s.t, "the goroutines of the connections end", func() bool { return runtime.NumGoroutine() <= s.goroutines+lingering })
 	return settled()
 }
 

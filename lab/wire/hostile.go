@@ -13,6 +13,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // crowd is how many connections misbehave at once.
@@ -89,7 +90,7 @@ func unreadAnswersHoldNothingUp(t *testing.T, adapter server) {
 		"X-Test-Program: {\"status\":200,\"body_size\":%d}\r\nContent-Length: 0\r\n\r\n", large)
 	deaf := []net.Conn{s.deaf()}
 	s.write(deaf[0], wanted)
-	s.eventually("the response is recorded", func() bool { return s.ask(wanted).replayed })
+	labtest.Eventually(s.t, "the response is recorded", func() bool { return s.ask(wanted).replayed })
 	heap, goroutines := settled(), runtime.NumGoroutine()
 	for range listless {
 		conn := s.deaf()
@@ -129,7 +130,7 @@ func (s *subject) goroutinesEnd(adapter server, most int) {
 	if held[adapter.name] > 0 {
 		return // fasthttp keeps them for ten seconds, for other connections
 	}
-	s.eventually("the goroutines of the connections end", func() bool { return runtime.NumGoroutine() < most })
+	labtest.Eventually(s.t, "the goroutines of the connections end", func() bool { return runtime.NumGoroutine() < most })
 }
 
 // settled is inUse after the remains of earlier tests in pools are gone.
@@ -203,16 +204,5 @@ func (s *subject) serves(op, text string) {
 	s.t.Helper()
 	if got := s.ask(text); got.status != 201 || s.executions(op) != 1 {
 		s.t.Errorf("another request: %+v", got)
-	}
-}
-
-func (s *subject) eventually(what string, done func() bool) {
-	s.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(3 * patience); !done(); <-tick.C {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("not in time: %s", what)
-		}
 	}
 }
