@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,22 +106,10 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// denying returns a client of a server that answers subscriptions as the test says, and
-// the listeners of that server.
-func denying(t *testing.T, answer func(call int) string) (*redis.Client, *listeners) {
-	t.Helper()
-	var calls atomic.Int64
-	return listening(t, newFake(t, func(_, _ int, command []string) string {
-		if strings.EqualFold(command[0], "ssubscribe") {
-			return answer(int(calls.Add(1)))
-		}
-		return ":0\r\n"
-	}))
-}
-
+// listening returns a client of f, and listeners that wait for it as long as it takes.
 func listening(t *testing.T, f *fake) (*redis.Client, *listeners) {
 	t.Helper()
-	s := &listeners{}
+	s := &listeners{timeout: time.Minute, byServer: map[*redis.Client]*listener{}}
 	t.Cleanup(s.close)
 	return newClient(t, f), s
 }

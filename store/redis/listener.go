@@ -10,7 +10,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Limits of a [listener].
 const (
 	// confirmTimeout is how long a watch waits for the server to confirm its subscription. A
 	// watch only saves a waiting request some polls, so it must not take long.
@@ -22,45 +21,35 @@ const (
 )
 
 // errSilent is the failure of a watch on a server that confirms no subscription.
-var errSilent = errors.New("the server confirms no subscription: it may lack SSUBSCRIBE, or its user the permission for the channel")
+var errSilent = fail(store.ErrUnavailable, errors.New("the server confirms no subscription: it may lack SSUBSCRIBE, or its user the permission for the channel"))
 
-// listeners has one listener for each server that is watched. The zero value is empty.
+// listeners has one listener for each server that is watched.
 type listeners struct {
-	mu       sync.Mutex // also of the listeners
+	timeout  time.Duration // see confirmTimeout
+	mu       sync.Mutex    // also of the listeners
 	closed   bool
 	byServer map[*redis.Client]*listener
-	running  sync.WaitGroup // the goroutines of all listeners
+	running  sync.WaitGroup
 }
 
 // listener wakes the requests that wait for a record to change, by sharded pub/sub. All
-// watches of one server share one subscribed connection. Two goroutines run from its
-// creation to its end: receive passes on the messages that the server publishes, and
-// keepUp subscribes and unsubscribes, so that ending a watch does not wait for the
-// network. It ends by close, or when its client is closed.
+// watches of one server share one subscribed connection. Its goroutine subscribes and
+// unsubscribes, so that ending a watch does not wait for the network. It ends by close, or
+// when its client is closed.
 type listener struct {
-	sub  *redis.PubSub
-	work chan struct{}   // buffered; has a value while dirty is not empty
-	ctx  context.Context // ends with the listener
-	end  context.CancelFunc
+	sub *redis.PubSub
+	ctx context.Context // ends with the listener
+	end context.CancelFunc
 
-	mu       *sync.Mutex
-	channels map[string]*channel
-	dirty    map[string]struct{} // channels whose subscription may have to change
-	silentAt time.Time           // since when a confirmation is missing; zero: none is
+	mu        *sync.Mutex
+	watchers  map[string]map[chan struct{}]bool // by channel
+	confirmed map[string]bool                   // the channels that the server confirmed
+	on, off   []string                          // channels to subscribe to and to unsubscribe from
+	work      chan struct{}                     // buffered; has a value while there are any
+	silentAt  time.Time                         // since when a confirmation is missing; zero: none is
 }
 
-// channel is the state of one channel of a listener.
-type channel struct {
-	watchers  map[chan struct{}]struct{}
-	sent      bool          // a subscription was sent
-	confirmed bool          // the server confirmed it
-	ready     chan struct{} // closed when confirmed becomes true
-}
-
-// watch listens to a channel of a server until stop is called. It returns when the server
-// has confirmed the subscription. The error is [store.ErrUnavailable] when that takes
-// longer than 100 ms; for the next ten seconds, watches of that server then fail at once.
-// After close, it is [store.ErrClosed].
+// watch listens to a channel of a server until stop is called: see [Store.Watch].
 func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) (<-chan struct{}, func(), error) {
 	s.mu.Lock()
 	l, err := s.listener(node) //nolint:contextcheck // a listener outlives the watch that made it
@@ -68,23 +57,24 @@ func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) 
 		s.mu.Unlock()
 		return nil, nil, err
 	}
-	changed := make(chan struct{}, 1)
-	c := l.channels[name]
-	if c == nil {
-		c = &channel{watchers: make(map[chan struct{}]struct{}, 1), ready: make(chan struct{})}
-		l.channels[name] = c
+	if l.watchers[name] == nil {
+		l.watchers[name] = make(map[chan struct{}]bool, 1)
+		l.queue(&l.on, name)
 	}
-	c.watchers[changed] = struct{}{}
-	l.touch(name)
+	changed := make(chan struct{}, 1)
+	l.watchers[name][changed] = true
+	if l.confirmed[name] {
+		changed <- struct{}{}
+	}
 	s.mu.Unlock()
 
 	stop := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(c.watchers, changed)
-		l.touch(name)
+		delete(l.watchers[name], changed)
+		l.drop(name)
 	}
-	if err := l.await(ctx, c); err != nil {
+	if err := l.await(ctx, changed, s.timeout); err != nil {
 		stop()
 		return nil, nil, err
 	}
@@ -97,167 +87,141 @@ func (s *listeners) listener(node *redis.Client) (*listener, error) {
 	if s.closed {
 		return nil, store.ErrClosed
 	}
-	if l, ok := s.byServer[node]; ok && l.ctx.Err() == nil {
+	if l := s.byServer[node]; l != nil && l.ctx.Err() == nil {
 		switch {
 		case l.silentAt.IsZero():
 			return l, nil
 		case time.Since(l.silentAt) < silence:
-			return nil, fail(store.ErrUnavailable, errSilent)
+			return nil, errSilent
 		}
 		s.running.Go(l.close) // which may wait for the network
 	}
 	ctx, end := context.WithCancel(context.Background())
 	l := &listener{
-		sub: node.SSubscribe(ctx), work: make(chan struct{}, 1), ctx: ctx, end: end,
-		mu: &s.mu, channels: make(map[string]*channel), dirty: make(map[string]struct{}),
-	}
-	s.running.Go(l.receive)
-	s.running.Go(l.keepUp)
-	if s.byServer == nil {
-		s.byServer = make(map[*redis.Client]*listener, 1)
+		sub: node.SSubscribe(ctx), ctx: ctx, end: end, mu: &s.mu,
+		watchers: make(map[string]map[chan struct{}]bool), confirmed: make(map[string]bool), work: make(chan struct{}, 1),
 	}
 	s.byServer[node] = l
+	s.running.Go(l.run)
 	return l, nil
 }
 
 // close wakes all watchers, and waits until the goroutines of the listeners have ended.
 func (s *listeners) close() {
 	s.mu.Lock()
-	s.closed = true
-	listeners := s.byServer
-	s.byServer = nil
+	s.closed = true // byServer does not change any more
 	s.mu.Unlock()
-	for _, l := range listeners {
+	for _, l := range s.byServer {
 		l.close()
 	}
 	s.running.Wait()
 }
 
-// close ends the subscription, after which receive wakes the watchers.
+// close ends the subscription, after which run wakes the watchers.
 func (l *listener) close() {
 	l.end()
 	_ = l.sub.Close()
 }
 
-// await waits for the confirmation of a channel.
-func (l *listener) await(ctx context.Context, c *channel) error {
-	timer := time.NewTimer(confirmTimeout)
-	defer timer.Stop()
+// await waits until the server has confirmed the channel of a watcher, which wakes it.
+func (l *listener) await(ctx context.Context, changed <-chan struct{}, timeout time.Duration) error {
 	select {
-	case <-c.ready:
-		return nil
-	case <-l.ctx.Done():
+	case <-changed:
+		if l.ctx.Err() == nil {
+			return nil
+		}
 		return store.ErrClosed
 	case <-ctx.Done():
 		return fail(store.ErrUnavailable, ctx.Err())
-	case <-timer.C:
+	case <-time.After(timeout):
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.silentAt.IsZero() {
+			l.silentAt = time.Now()
+		}
+		return errSilent
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.silentAt.IsZero() {
-		l.silentAt = time.Now()
-	}
-	return fail(store.ErrUnavailable, errSilent)
 }
 
-// touch makes keepUp look at a channel. The caller holds the lock.
-func (l *listener) touch(name string) {
-	l.dirty[name] = struct{}{}
+// queue adds a channel to a list of run. The caller holds the lock.
+func (l *listener) queue(list *[]string, name string) {
+	*list = append(*list, name)
 	select {
 	case l.work <- struct{}{}:
 	default:
 	}
 }
 
-// keepUp makes the subscriptions follow the watches.
-func (l *listener) keepUp() {
-	for {
+// drop unsubscribes from a channel without watchers. It does so only after the server
+// confirmed it: a confirmation that is still on its way would look like that of the next
+// subscription. The few that are never confirmed end with the listener: see [silence].
+// The caller holds the lock.
+func (l *listener) drop(name string) {
+	if len(l.watchers[name]) == 0 && l.confirmed[name] {
+		delete(l.watchers, name)
+		delete(l.confirmed, name)
+		l.queue(&l.off, name)
+	}
+}
+
+// run makes the subscriptions follow the watches, and passes on what the server publishes,
+// until the subscription is closed.
+func (l *listener) run() {
+	events := l.sub.ChannelWithSubscriptions()
+	for open := true; open; {
+		var event any
 		select {
-		case <-l.ctx.Done():
-			return
+		case event, open = <-events:
+			l.handle(event)
 		case <-l.work:
+			l.follow()
 		}
-		on, off := l.changes()
-		// An error means that the connection is being replaced. The new one subscribes to all
-		// channels that are wanted by then.
-		if len(off) > 0 {
-			_ = l.sub.SUnsubscribe(l.ctx, off...)
-		}
-		if len(on) > 0 {
-			_ = l.sub.SSubscribe(l.ctx, on...)
-		}
-	}
-}
-
-// changes returns the channels to subscribe to and to unsubscribe from. A channel is
-// unsubscribed only after its confirmation: one that is still on its way would look like
-// that of the next subscription. The few that are never confirmed end with the listener:
-// see [silence].
-func (l *listener) changes() (on, off []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for name := range l.dirty {
-		c := l.channels[name]
-		switch {
-		case c == nil:
-		case len(c.watchers) > 0 && !c.sent:
-			c.sent = true
-			on = append(on, name)
-		case len(c.watchers) == 0 && c.sent == c.confirmed:
-			delete(l.channels, name)
-			if c.sent {
-				off = append(off, name)
-			}
-		}
-	}
-	clear(l.dirty)
-	return on, off
-}
-
-// receive passes on what the server publishes until the subscription is closed.
-func (l *listener) receive() {
-	for event := range l.sub.ChannelWithSubscriptions() {
-		l.mu.Lock()
-		switch event := event.(type) {
-		case *redis.Subscription:
-			if event.Kind == "ssubscribe" {
-				l.confirm(event.Channel)
-			}
-		case *redis.Message:
-			if c := l.channels[event.Channel]; c != nil {
-				c.announce()
-			}
-		}
-		l.mu.Unlock()
 	}
 	l.close() // in case the client was closed, and not the listener
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, c := range l.channels {
-		c.announce() // so that watchers do not wait for a listener that has ended
+	for name := range l.watchers {
+		l.announce(name) // so that watchers do not wait for a listener that has ended
 	}
 }
 
-// confirm notes that the server confirmed a subscription. A second confirmation comes
-// from a new connection: messages that were published in between are lost, so it wakes
-// the watchers. The caller holds the lock.
-func (l *listener) confirm(name string) {
-	l.silentAt = time.Time{}
-	c := l.channels[name]
-	switch {
-	case c == nil:
-	case c.confirmed:
-		c.announce()
-	default:
-		c.confirmed = true
-		close(c.ready)
-		l.touch(name) // its watchers may be gone
+// follow sends what is queued. A channel that is in both lists is to be subscribed to. An
+// error means that the connection is being replaced. The new one subscribes to all
+// channels that are wanted by then.
+func (l *listener) follow() {
+	l.mu.Lock()
+	on, off := l.on, l.off
+	l.on, l.off = nil, nil
+	l.mu.Unlock()
+	if len(off) > 0 {
+		_ = l.sub.SUnsubscribe(l.ctx, off...)
+	}
+	if len(on) > 0 {
+		_ = l.sub.SSubscribe(l.ctx, on...)
 	}
 }
 
-// announce wakes the watchers.
-func (c *channel) announce() {
-	for changed := range c.watchers {
+// handle wakes the watchers of a channel for a message or a confirmation. The first
+// confirmation ends the wait of await. Another one comes from a new connection, and
+// messages that were published in between are lost.
+func (l *listener) handle(event any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch event := event.(type) {
+	case *redis.Message:
+		l.announce(event.Channel)
+	case *redis.Subscription:
+		if name := event.Channel; event.Kind == "ssubscribe" && l.watchers[name] != nil {
+			l.silentAt, l.confirmed[name] = time.Time{}, true
+			l.announce(name)
+			l.drop(name) // its watchers may be gone
+		}
+	}
+}
+
+// announce wakes the watchers of a channel. The caller holds the lock.
+func (l *listener) announce(name string) {
+	for changed := range l.watchers[name] {
 		select {
 		case changed <- struct{}{}:
 		default: // the watcher has not yet received the last announcement

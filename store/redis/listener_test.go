@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -35,6 +36,7 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 				}
 				return answer
 			}))
+			s.timeout = time.Millisecond
 			start := time.Now()
 			for i := range 1000 {
 				if _, _, err := s.watch(t.Context(), client, strconv.Itoa(i)); !errors.Is(err, store.ErrUnavailable) {
@@ -48,43 +50,10 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			for _, l := range s.byServer {
-				if n := len(l.channels); n > 1 {
-					t.Errorf("%d channels are left", n)
-				}
+			if n := len(s.byServer[client].watchers); n > 1 {
+				t.Errorf("%d channels are left", n)
 			}
 		})
-	}
-}
-
-// The subscriptions follow the watches, one command for each change.
-func TestSubscriptionsFollowTheWatches(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name            string
-		watchers        int
-		sent, confirmed bool
-		on, off, left   bool
-	}{
-		{"a new watch", 1, false, false, true, false, true},
-		{"a watch on its way", 1, true, false, false, false, true},
-		{"a watch", 1, true, true, false, false, true},
-		{"left before it was sent", 0, false, false, false, false, false},
-		{"left on its way", 0, true, false, false, false, true}, // see changes
-		{"left", 0, true, true, false, true, false},
-	} {
-		ch := &channel{watchers: map[chan struct{}]struct{}{}, sent: c.sent, confirmed: c.confirmed}
-		for range c.watchers {
-			ch.watchers[make(chan struct{})] = struct{}{}
-		}
-		l := &listener{mu: new(sync.Mutex), channels: map[string]*channel{"a": ch}, dirty: map[string]struct{}{"a": {}, "gone": {}}}
-		on, off := l.changes()
-		if len(on) > 0 != c.on || len(off) > 0 != c.off || (l.channels["a"] != nil) != c.left || len(l.dirty) > 0 {
-			t.Errorf("%s: subscribes to %q, unsubscribes from %q, has %v, dirty %v", c.name, on, off, l.channels, l.dirty)
-		}
-		if c.on != (ch.sent && !c.sent) {
-			t.Errorf("%s: sent %v", c.name, ch.sent)
-		}
 	}
 }
 
@@ -93,54 +62,41 @@ func TestSubscriptionsFollowTheWatches(t *testing.T) {
 // wakes those that are left.
 func TestAWatchIsOneSubscription(t *testing.T) {
 	t.Parallel()
-	const channel = "a"
-	var mu sync.Mutex
-	var log []string
-	seen := func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return strings.Join(log, ", ")
-	}
-	client, s := listening(t, newFake(t, func(_, _ int, command []string) string {
-		name := strings.ToLower(command[0])
-		mu.Lock()
-		defer mu.Unlock()
-		log = append(log, strings.ToLower(strings.Join(command, " ")))
-		out := "*3\r\n" + bulk(name) + bulk(channel) + ":1\r\n"
-		if name == "ssubscribe" {
-			out += "*3\r\n" + bulk("smessage") + bulk("another") + bulk("") + "*3\r\n" + bulk("smessage") + bulk(channel) + bulk("")
+	f := newFake(t, func(_, _ int, command []string) string {
+		return "*3\r\n" + bulk(command[0]) + bulk(command[1]) + ":1\r\n"
+	})
+	client, s := listening(t, f)
+	watch := func() (<-chan struct{}, func()) {
+		changed, stop, err := s.watch(t.Context(), client, "a")
+		if err != nil {
+			t.Fatal(err)
 		}
-		return out
-	}))
-	changed, stop, err := s.watch(t.Context(), client, "a")
-	if err != nil {
-		t.Fatal(err)
+		return changed, stop
 	}
-	select {
-	case <-changed:
-	case <-time.After(time.Minute):
-		t.Error("the watcher is not woken")
+	changed, stop := watch()
+	again, stopAgain := watch()
+	l := s.byServer[client]
+	l.handle(&redis.Message{Channel: "another"})
+	if len(changed) > 0 || len(again) > 0 {
+		t.Error("a watcher is woken before there was a message")
 	}
-	again, stopAgain, err := s.watch(t.Context(), client, "a")
-	if err != nil {
-		t.Fatal(err)
+	for range 2 {
+		l.handle(&redis.Message{Channel: "a"})
 	}
+	if len(changed) != 1 || len(again) != 1 {
+		t.Error("a watcher is not woken once")
+	}
+	<-again
 	stop()
-	if want := "ssubscribe " + channel; seen() != want {
-		t.Errorf("sent %q, want %q", seen(), want)
+	if f.sent() != "ssubscribe a" {
+		t.Errorf("sent %q, want one subscription", f.sent())
 	}
 	stopAgain()
-	want := "ssubscribe " + channel + ", sunsubscribe " + channel
-	eventually(t, "sent "+want, func() bool { return seen() == want })
-	last, _, err := s.watch(t.Context(), client, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-last
-	l := s.byServer[client]
+	eventually(t, "its end is sent", func() bool { return f.sent() == "ssubscribe a, sunsubscribe a" })
+	last, _ := watch()
 	listens := func() bool {
 		stacks := make([]byte, 1<<20)
-		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), fmt.Sprintf("(*listener).receive(%p", l))
+		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), fmt.Sprintf("(*listener).run(%p", l))
 	}
 	if !listens() {
 		t.Fatal("no goroutine of the listener is there, so the test shows nothing")
@@ -154,53 +110,67 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 	}
 }
 
-// A watch waits for its subscription no longer than its caller and its store.
+// A watch waits for its subscription no longer than its caller and its store. One that
+// was left on its way is ended once it is confirmed: before, its confirmation could be
+// taken for that of the next one.
 func TestAWatchEndsBeforeItBegan(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	client, s := denying(t, func(int) string { return mute })
+	f := newFake(t, func(_, _ int, _ []string) string { return mute })
+	client, s := listening(t, f)
 	if _, _, err := s.watch(ended, client, "a"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("watch of one that left: %v, want ErrUnavailable", err)
 	}
+	eventually(t, "it is subscribed to", func() bool { return f.sent() == "ssubscribe a" })
 	l := s.byServer[client]
-	l.close()
-	if err := l.await(t.Context(), &channel{}); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("watch after the end: %v, want ErrClosed", err)
+	l.handle(&redis.Subscription{Kind: "sunsubscribe", Channel: "a"})
+	if len(l.watchers) != 1 {
+		t.Error("it was ended on its way")
+	}
+	l.handle(&redis.Subscription{Kind: "ssubscribe", Channel: "a"})
+	eventually(t, "it is ended", func() bool { return f.sent() == "ssubscribe a, sunsubscribe a" })
+
+	waits := make(chan error)
+	go func() { _, _, err := s.watch(t.Context(), client, "b"); waits <- err }()
+	eventually(t, "another is subscribed to", func() bool { return strings.HasSuffix(f.sent(), ", ssubscribe b") })
+	s.close()
+	if err := <-waits; !errors.Is(err, store.ErrClosed) {
+		t.Errorf("watch at the end: %v, want ErrClosed", err)
 	}
 }
 
 // When the silence is over, or a confirmation came late, watches work again.
 func TestAWatchIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	confirmation := func() string {
-		return "*3\r\n" + bulk("ssubscribe") + bulk("a") + ":1\r\n"
-	}
-	client, s := denying(t, func(call int) string {
-		if call == 1 {
+	asked := false
+	f := newFake(t, func(_, _ int, _ []string) string {
+		if !asked {
+			asked = true
 			return "-NOPERM No permissions to access a channel\r\n"
 		}
-		return confirmation()
+		return "*3\r\n" + bulk("ssubscribe") + bulk("a") + ":1\r\n"
 	})
+	client, s := listening(t, f)
+	s.timeout = time.Millisecond
 	if _, _, err := s.watch(t.Context(), client, "a"); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("watch: %v, want ErrUnavailable", err)
 	}
+	eventually(t, "it is refused", func() bool { return f.sent() == "ssubscribe a" })
 	first := s.byServer[client]
 	s.mu.Lock()
 	first.silentAt = time.Now().Add(-silence)
 	s.mu.Unlock()
+	s.timeout = time.Minute
 	_, stop, err := s.watch(t.Context(), client, "a")
 	if err != nil {
 		t.Fatalf("watch after the silence: %v", err)
 	}
 	defer stop()
-	if first.ctx.Err() == nil {
-		t.Error("the listener that was not confirmed is still there")
-	}
-	s.mu.Lock()
-	s.byServer[client].silentAt = time.Now()
-	s.byServer[client].confirm("any")
-	s.mu.Unlock()
+	eventually(t, "the listener that was not confirmed ends", func() bool { return first.ctx.Err() != nil })
+	l := s.byServer[client]
+	l.silentAt = time.Now()
+	l.handle(&redis.Subscription{Kind: "ssubscribe", Channel: "a"})
 	if _, stop, err := s.watch(t.Context(), client, "a"); err != nil {
 		t.Errorf("watch after a late confirmation: %v", err)
 	} else {

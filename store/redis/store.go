@@ -49,7 +49,9 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: client, config: c, options: o}, nil
+	s := &Store{client: client, config: c, options: o}
+	s.watches.timeout, s.watches.byServer = confirmTimeout, make(map[*redis.Client]*listener)
+	return s, nil
 }
 
 // Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
