@@ -1,3 +1,5 @@
+// Package record has the scripts that read and write a record in Redis, and the binary
+// layout of the record and of the arguments and answers of the scripts.
 package record
 
 import (
@@ -25,7 +27,6 @@ const (
 	claimLater     = 4 + 8 + 8               // before the policy of recordClaimedLater and recordUnknown
 	completedHead  = 1 + 16 + 32 + 7 + 7 + 4 // before the policy
 	completedLater = 4 + 6                   // behind the policy of recordCompletedLater
-	resolvedPart   = completedLater + 8 + 8  // behind the policy of recordResolved
 	forgottenSize  = 1 + 8
 	horizonSize    = 7
 )
@@ -83,10 +84,9 @@ func Wrote(tag byte) bool { return tag == TagClaimed || tag == TagDone || tag ==
 func ClaimSpan(lease, remembered time.Duration) int64 { return CompletedSpan(max(lease, remembered)) }
 
 // CompletedSpan is ClaimSpan for a completed record.
-func CompletedSpan(remembered time.Duration) int64 { return max(1, millis(remembered)-1) }
-
-// millis returns the microseconds of d as milliseconds, rounded up.
-func millis(d time.Duration) int64 { return (d.Microseconds() + 999) / 1000 }
+func CompletedSpan(remembered time.Duration) int64 {
+	return max(1, (remembered.Microseconds()+999)/1000-1)
+}
 
 // FenceAt returns the fence of a first attempt that began in a millisecond of the
 // server's clock: the last microsecond of that millisecond, so that no later claim in it
@@ -108,23 +108,16 @@ func appendUint56(b []byte, n uint64) []byte {
 // appendPolicy appends a policy and a description, but not the retention, whose place and
 // size depend on the kind of the record.
 func appendPolicy(b []byte, p *store.Policy, description string) []byte {
-	label := byte(len(p.Label)) //nolint:gosec // validated: at most MaxLabel
-	flags := label
-	if description != "" {
-		flags = described
+	at, label := len(b), byte(len(p.Label)) //nolint:gosec // validated: at most MaxLabel
+	if b = append(b, label); description != "" {
+		b = append(append(b[:at], described, label), byte(len(description))) //nolint:gosec // validated: at most MaxDescription
 	}
 	if p.AtMostOnce {
-		flags |= flagAtMostOnce
-	}
-	if p.Horizon > 0 {
-		flags |= flagHorizon
-	}
-	b = append(b, flags)
-	if description != "" {
-		b = append(b, label, byte(len(description))) //nolint:gosec // validated: at most MaxDescription
+		b[at] |= flagAtMostOnce
 	}
 	b = append(append(b, p.Label...), description...)
 	if p.Horizon > 0 {
+		b[at] |= flagHorizon
 		b = appendUint56(b, uint64(p.Horizon.Microseconds())) //nolint:gosec // positive
 	}
 	return b

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -40,14 +39,14 @@ func Parse(b []byte) (r Found, ok bool) {
 	case recordCompleted, recordCompletedLater, recordResolved:
 		r.Completed = true
 		f.take(7 + 7)
-		length := int(f.u32())
+		length := int(f.uint(4)) //nolint:gosec // 4 bytes
 		r.Separate = f.policy().horizon > 0
 		switch kind {
 		case recordCompletedLater:
 			f.take(completedLater)
 		case recordResolved:
 			f.take(completedLater + 8)
-			r.Separate = f.u64() > 0
+			r.Separate = f.uint(8) > 0
 		}
 		if r.Separate {
 			return r, f.end()
@@ -65,7 +64,7 @@ func ParseClaim(b []byte) (r store.ClaimResult, ok bool) {
 	f := fields{rest: b}
 	switch f.u8() {
 	case TagClaimed, TagStillMine:
-		r.Outcome, r.Attempt, r.Fence, r.Remaining = store.Claimed, int(f.u32()), f.u64(), f.micros()
+		r.Outcome, r.Attempt, r.Fence, r.Remaining = store.Claimed, int(f.uint(4)), f.uint(8), f.micros() //nolint:gosec // 4 bytes
 	case TagInProgress:
 		r.Outcome, r.Remaining = store.InProgress, f.micros()
 	case TagCompleted:
@@ -90,10 +89,13 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 		return r, at, false
 	}
 	r.ID, r.State = id, store.RecordState(f.u8())
-	r.Attempt, r.Fence, r.Lease, r.Validity = int(f.u32()), f.u64(), f.micros(), f.validity()
+	r.Attempt, r.Fence, r.Lease, r.Validity = int(f.uint(4)), f.uint(8), f.micros(), f.micros() //nolint:gosec // 4 bytes
+	if r.Validity < 0 {
+		r.Validity = store.MaxDuration // the key lasts for ever
+	}
 	r.ClaimedAt, r.CompletedAt = f.milliTime(), f.milliTime()
-	at = time.UnixMicro(int64(f.u64()))            //nolint:gosec // a clock
-	r.Resolved, r.Size = f.u8() == 1, int(f.u64()) //nolint:gosec // a size
+	at = time.UnixMicro(int64(f.uint(8)))            //nolint:gosec // a clock
+	r.Resolved, r.Size = f.u8() == 1, int(f.uint(8)) //nolint:gosec // a size
 	r.Retention = f.micros()
 	copy(r.Fingerprint[:], f.take(len(r.Fingerprint)))
 	p := f.policy()
@@ -164,18 +166,16 @@ func (f *fields) take(n int) []byte {
 
 func (f *fields) u8() byte { return f.take(1)[0] }
 
-func (f *fields) u32() uint32 { return binary.BigEndian.Uint32(f.take(4)) }
-
-func (f *fields) u56() uint64 {
-	var all [8]byte
-	copy(all[1:], f.take(7))
-	return binary.BigEndian.Uint64(all[:])
+// uint reads a number of n bytes.
+func (f *fields) uint(n int) (number uint64) {
+	for _, b := range f.take(n) {
+		number = number<<8 | uint64(b)
+	}
+	return number
 }
 
-func (f *fields) u64() uint64 { return binary.BigEndian.Uint64(f.take(8)) }
-
 func (f *fields) micros() time.Duration {
-	return time.Duration(f.u64()) * time.Microsecond //nolint:gosec // two's complement, within the range of a duration
+	return time.Duration(f.uint(8)) * time.Microsecond //nolint:gosec // two's complement, within the range of a duration
 }
 
 // policy has the fields that appendPolicy appends.
@@ -193,32 +193,20 @@ func (f *fields) policy() (p policy) {
 	}
 	p.label, p.description = f.take(int(label)), f.take(int(description))
 	if flags&flagHorizon != 0 {
-		p.horizon = time.Duration(f.u56()) * time.Microsecond //nolint:gosec // 7 bytes
+		p.horizon = time.Duration(f.uint(7)) * time.Microsecond //nolint:gosec // 7 bytes
 	}
 	p.atMostOnce = flags&flagAtMostOnce != 0
 	return p
 }
 
-// validity reads how long a key lasts. A negative number means forever.
-func (f *fields) validity() time.Duration {
-	if d := f.micros(); d >= 0 {
-		return d
-	}
-	return store.MaxDuration
-}
-
 // milliTime reads an instant in milliseconds. 0 means none.
 func (f *fields) milliTime() (t time.Time) {
-	if ms := f.u64(); ms > 0 {
+	if ms := f.uint(8); ms > 0 {
 		t = time.UnixMilli(int64(ms)) //nolint:gosec // a clock
 	}
 	return t
 }
 
-func (f *fields) payload() []byte {
-	b := f.rest
-	f.rest = nil
-	return b
-}
+func (f *fields) payload() []byte { return f.take(len(f.rest)) }
 
 func (f *fields) end() bool { return !f.bad && len(f.rest) == 0 }
