@@ -1,8 +1,6 @@
 package repriseredis
 
 import (
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -66,42 +64,51 @@ func (c *command) granted() bool {
 
 // record returns the record that a native claim found, or its start.
 func (c *command) record() []byte {
+	found := c.StringCmd
 	switch {
 	case c.granted():
 		return nil
 	case c.found != nil:
-		b, _ := c.found.Bytes()
-		return b
-	default:
-		return c.reply()
+		found = c.found
 	}
+	b, _ := found.Bytes()
+	return b
 }
 
 // decide reads the answer to a native claim. It reports whether that decides, and leaves
 // the result in c.err or in the result of the claim. Otherwise the script has to decide.
 func (c *command) decide() bool {
-	if c.granted() {
-		return c.decideClaimed()
-	}
-	return c.decideFound()
-}
-
-// decideClaimed decides about a claim that wrote its record.
-func (c *command) decideClaimed() bool {
 	n := c.claim
-	// Until the lease ends, only its owner changes the expiry of the record; afterwards any
-	// claim may. So the expiry counts only if it was read in time. The lease starts with the
-	// millisecond of the claim.
-	expires, err := c.tail.Result()
-	now := time.Now()
-	late := tooLong(n.request.Lease, now.Sub(n.sent), now.Round(0).Sub(n.sent.Round(0)))
-	if began := expires - c.span; err == nil && began > 0 && !late {
-		n.result = store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: record.FenceAt(began), Remaining: n.request.Lease - time.Millisecond}
-		c.err = nil
-		return true
+	c.err = nil
+	if c.granted() {
+		// Until the lease ends, only its owner changes the expiry of the record; afterwards any
+		// claim may. So the expiry counts only if it was read in time. The lease starts with the
+		// millisecond of the claim.
+		expires, err := c.tail.Result()
+		now := time.Now()
+		late := tooLong(n.request.Lease, now.Sub(n.sent), now.Round(0).Sub(n.sent.Round(0)))
+		if began := expires - c.span; err == nil && began > 0 && !late {
+			n.result = store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: record.FenceAt(began), Remaining: n.request.Lease - time.Millisecond}
+			return true
+		}
+		c.uncertain = true // the claim is held, and the script finds it
+		return false
 	}
-	c.uncertain = true // the claim is held, and the script finds it
-	return false
+	r, ok := record.Parse(c.record())
+	switch {
+	case !ok && c.found != nil: // deleted meanwhile, longer than a claim in a batch reads, or damaged
+		return false
+	case !ok:
+		c.err = errUnreadable
+	case !r.Forgotten && r.Fingerprint != n.request.Fingerprint:
+		n.result = store.ClaimResult{Outcome: store.Mismatch}
+	case r.Completed && !r.Separate:
+		n.result = store.ClaimResult{Outcome: store.Completed, Payload: r.Payload}
+	default: // the script knows who owns it, whether it lapsed, and whether its payload is still replayed
+		c.bothKeys = r.Separate
+		return false
+	}
+	return true
 }
 
 // tooLong reports whether more than nine tenths of a lease are over, by the clock that
@@ -111,33 +118,8 @@ func tooLong(lease, monotonic, wall time.Duration) bool {
 	return max(monotonic, wall) > lease/10*9
 }
 
-// decideFound decides about a claim that found a record and did not write.
-func (c *command) decideFound() bool {
-	n := c.claim
-	r, ok := record.Parse(c.record())
-	switch {
-	case !ok && c.found != nil: // deleted meanwhile, longer than a claim in a batch reads, or damaged
-		return false
-	case !ok:
-		c.err = errUnreadable
-	case !r.Forgotten && r.Fingerprint != n.request.Fingerprint:
-		n.result, c.err = store.ClaimResult{Outcome: store.Mismatch}, nil
-	case r.Completed && !r.Separate:
-		n.result, c.err = store.ClaimResult{Outcome: store.Completed, Payload: r.Payload}, nil
-	default: // the script knows who owns it, whether it lapsed, and whether its payload is still replayed
-		c.bothKeys = r.Separate
-		return false
-	}
-	return true
-}
-
 // refusesWrites reports whether the server refused a command because it takes no writes
 // at present, and would execute one that only reads.
 func refusesWrites(err error) bool {
-	var answer redis.Error
-	if !errors.As(err, &answer) {
-		return false
-	}
-	word, _, _ := strings.Cut(answer.Error(), " ")
-	return word == "OOM" || word == "MISCONF" || word == "NOREPLICAS"
+	return redis.HasErrorPrefix(err, "OOM ") || redis.HasErrorPrefix(err, "MISCONF ") || redis.HasErrorPrefix(err, "NOREPLICAS ")
 }
