@@ -73,7 +73,7 @@ func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) [
 	d, text := s.config.Durability, fmt.Sprintf
 	policy, fsync := cmp.Or(info["maxmemory_policy"], info["maxmemory-policy"]), info["appendfsync"]
 	schedule, shown := info["save"]
-	payload := info.payloadLimit()
+	most, bound := info.payloadLimit()
 	version, aof := info["redis_version"], info["aof_enabled"] == "1"
 	primary, replicas := info["role"] == "master", int(info.number("connected_slaves"))
 
@@ -110,7 +110,7 @@ func (s *Store) look(ctx context.Context, node *redis.Client, info serverInfo) [
 		{info["crdt_config_version"] != "", "active-active", store.Unsafe, "the database is Active-Active: each region takes writes, so two regions may claim one key, and both run its operation; use a database of one region"},
 
 		// By default, each limit is far above the largest payload.
-		{payload.size < store.MaxPayload, "payload-limit", store.Warning, text("%s lets no payload of more than %d bytes pass, so the completion of a longer response fails (ErrFull), and its operation may run again when its lease ends; raise it above the longest response that you keep", payload.name, payload.size)},
+		{most < store.MaxPayload, "payload-limit", store.Warning, text("%s lets no payload of more than %d bytes pass, so the completion of a longer response fails (ErrFull), and its operation may run again when its lease ends; raise it above the longest response that you keep", bound, most)},
 		{d.level == fsynced && fsync != "always" && fsync != "", "appendfsync", store.Warning, text("appendfsync is %s, so a write waits for a second or two; set appendfsync always", fsync)},
 		{fsync == "no" && aof, "appendfsync", store.Warning, "appendfsync is no, so a crash of the machine loses the records that its kernel has not written yet, often half a minute of them, and their operations run again; set appendfsync everysec or always"},
 		{channels != nil, "channels", store.Warning, text("sharded pub/sub does not work, so requests that wait for another one poll; the server may lack it, or the user the permission for its channels: %v", channels)},
@@ -162,9 +162,8 @@ func readInfo(ctx context.Context, node *redis.Client) (serverInfo, error) {
 
 // settings returns the settings of a server, and none of one that is away.
 func settings(ctx context.Context, node *redis.Client) serverInfo {
-	values, _ := node.ConfigGet(ctx, "*").Result()
-	info := make(serverInfo, 512)
-	maps.Copy(info, values)
+	info := serverInfo{}
+	maps.Copy(info, node.ConfigGet(ctx, "*").Val())
 	return info
 }
 
@@ -195,34 +194,27 @@ func (i serverInfo) address(node *redis.Client) string {
 	return "port " + i["tcp_port"] // behind Sentinel the client has no address
 }
 
-// payloadLimit is the size of the largest payload that may pass a server, and the setting
-// that bounds it. A larger payload never passes. The name is empty when no setting that
-// the server shows is below [math.MaxInt64].
-type payloadLimit struct {
-	size int64
-	name string
-}
-
-// payloadLimit returns the limit of a server for the payload of a completion. A
-// percentage is of maxmemory.
-func (i serverInfo) payloadLimit() payloadLimit {
-	least := payloadLimit{size: math.MaxInt64}
-	for _, name := range []string{
+// payloadLimit returns the size of the largest payload of a completion that may pass the
+// server, and the setting that bounds it. A larger one never passes. The name is empty
+// when no setting that the server shows is below [math.MaxInt64].
+func (i serverInfo) payloadLimit() (most int64, name string) {
+	most = math.MaxInt64
+	for _, setting := range []string{
 		"client-query-buffer-limit", // closes the connection
 		"proto-max-bulk-len",        // answers an error, and closes the connection
 		"maxmemory-clients",         // of all connections together: closes the largest
 	} {
-		digits, isShare := strings.CutSuffix(i[name], "%")
+		digits, isShare := strings.CutSuffix(i[setting], "%")
 		size, _ := strconv.ParseInt(digits, 10, 64)
-		if isShare {
+		if isShare { // of maxmemory
 			size *= int64(i.number("maxmemory")) / 100
 		}
-		if name == "client-query-buffer-limit" {
+		if setting == "client-query-buffer-limit" {
 			size -= int64(len("\r\n")) // which it counts with the payload
 		}
-		if size > 0 && size < least.size {
-			least = payloadLimit{size, name}
+		if size > 0 && size < most {
+			most, name = size, setting
 		}
 	}
-	return least
+	return most, name
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
@@ -62,14 +63,8 @@ type command struct {
 // maxArgs is the number of arguments of the largest command: a completion with two keys.
 const maxArgs = 4 + 1 + 4
 
-// call makes c a call of a script on the record of id. The arguments are pointers into c,
-// so that they cost no allocation.
-func (s *Store) call(c *command, id store.ID, args ...any) {
-	c.key = s.key(id)
-	c.callScript(args...)
-}
-
-// callScript makes c a call of its script on its keys.
+// callScript makes c a call of its script on its key. The arguments are pointers into c, so
+// that they cost no allocation.
 func (c *command) callScript(args ...any) {
 	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.Digest, 1, &c.key
 	c.n = 4
@@ -79,9 +74,6 @@ func (c *command) callScript(args ...any) {
 	}
 	c.n += uint8(copy(c.args[c.n:], args)) //nolint:gosec // at most maxArgs
 }
-
-// withSource makes the next attempt send the source of the script instead of its digest.
-func (c *command) withSource() { c.args[0], c.args[1] = "eval", c.script.Source }
 
 // make makes the commands of Redis for an attempt. If limit is positive, a native claim
 // reads only so many bytes of the record that it finds.
@@ -93,6 +85,7 @@ func (c *command) make(ctx context.Context, limit int) {
 		c.SetFirstKeyPos(3)
 		return
 	}
+	c.claim.sent = time.Now()
 	n := c.n
 	if limit > 0 {
 		n-- // without GET
@@ -146,9 +139,6 @@ func (c *command) SetErr(err error) {
 
 // reply returns the answer of the script, never empty when the command succeeded.
 func (c *command) reply() []byte {
-	if c.StringCmd == nil {
-		return nil // no attempt got that far
-	}
 	b, _ := c.StringCmd.Bytes()
 	return b
 }

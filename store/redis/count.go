@@ -61,7 +61,7 @@ func (c *counter) step(ctx context.Context, node *redis.Client, at string) (next
 	}
 	next, counts, keys, ok := record.ParseCount(answer)
 	if !ok {
-		return "", fail(store.ErrUnknown, errUnexpected)
+		return "", errUnexpected
 	}
 	for key, n := range counts {
 		if key.Label != store.ProbeLabel {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +16,6 @@ import (
 type failure struct {
 	class         error // a sentinel of the package reprise
 	again         bool  // whether to repeat it soon
-	moved         bool  // whether a cluster named another node
 	unknownScript bool  // whether the server wants the source of the script
 }
 
@@ -42,11 +42,10 @@ var replies = []struct {
 	starts []string
 }{
 	{failure{class: store.ErrUnavailable, again: true, unknownScript: true}, []string{"NOSCRIPT"}},
-	{failure{class: store.ErrUnavailable, again: true, moved: true}, []string{"MOVED", "ASK"}},
 
 	// The server cannot execute it now. One that was demoted is READONLY: a new connection
 	// finds the new primary.
-	{unsent, []string{"READONLY", "ERR WAIT cannot be used with replica", "ERR WAITAOF cannot be used with replica", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ERR max number of clients reached"}},
+	{unsent, []string{"MOVED", "ASK", "READONLY", "ERR WAIT cannot be used with replica", "ERR WAITAOF cannot be used with replica", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ERR max number of clients reached"}},
 	{failure{class: store.ErrUnavailable}, []string{"BUSY ", "MISCONF", "NOREPLICAS"}},
 
 	// The server refuses it until an operator intervenes.
@@ -74,6 +73,7 @@ func classify(err error) failure {
 	var special special
 	var answer redis.Error
 	var dial *net.OpError
+	var timeout net.Error
 	switch {
 	case errors.As(err, &special):
 		return special.failure
@@ -85,11 +85,7 @@ func classify(err error) failure {
 		return failure{class: store.ErrClosed}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return exhausted
-	case contextEnded(err):
-		return failure{class: store.ErrUnknown}
-	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	case errors.Is(err, context.Canceled), errors.As(err, &timeout) && timeout.Timeout(): // also of a deadline
 		return failure{class: store.ErrUnknown}
 	}
 	return broken
@@ -98,17 +94,20 @@ func classify(err error) failure {
 // classifyReply classifies the text of an error that the server answered.
 func classifyReply(text string) failure {
 	for _, r := range replies {
-		for _, start := range r.starts {
-			if strings.HasPrefix(text, start) {
-				return r.failure
-			}
+		if slices.ContainsFunc(r.starts, func(start string) bool { return strings.HasPrefix(text, start) }) {
+			return r.failure
 		}
 	}
 	return failure{class: store.ErrUnknown}
 }
 
-// errUnreadable is the error for a record that this release cannot read.
-var errUnreadable = fail(store.ErrCorrupt, errors.New("the record has an unknown version or kind, is not a string, or was cut"))
+var (
+	// errUnreadable is the error for a record that this release cannot read.
+	errUnreadable = fail(store.ErrCorrupt, errors.New("the record has an unknown version or kind, is not a string, or was cut"))
+
+	// errUnexpected is the error for an answer that a script never gives.
+	errUnexpected = fail(store.ErrUnknown, errors.New("unexpected answer"))
+)
 
 // fail wraps cause once, as an error of class. A server that does not know a command
 // answers with its arguments, which are left out: among them are a key and an owner.
@@ -125,8 +124,4 @@ func readError(err error) error {
 		class = store.ErrUnavailable
 	}
 	return fail(class, err)
-}
-
-func contextEnded(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -131,23 +131,23 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 		return nil, nil
 	}
 	commands := l.store.runAll(ctx, len(ids), func(c *command, i int) {
-		c.script = record.InspectScript
+		c.script, c.key = record.InspectScript, l.store.key(ids[i])
 		c.fixed = append(c.buf[:0], "record"...)
-		l.store.call(c, ids[i], &c.fixed)
+		c.callScript(&c.fixed)
 	})
 
 	var selected []store.Record
 	for i := range commands {
-		answer, err := commands[i].reply(), commands[i].err
-		if err != nil {
+		if err := commands[i].err; err != nil {
 			return nil, err
 		}
+		answer := commands[i].reply()
 		if answer[0] == record.TagNone {
 			continue
 		}
 		r, at, ok := record.ParseView(ids[i], answer)
 		if !ok {
-			return nil, fail(store.ErrUnknown, errUnexpected)
+			return nil, errUnexpected
 		}
 		if l.query.Selects(&r, at) {
 			selected = append(selected, r)

@@ -18,7 +18,6 @@ func nativeOf(t *testing.T) *nativeClaim {
 	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
 	n.script, n.key = record.ClaimScript, "key"
 	n.prepare()
-	n.sent = time.Now()
 	n.make(t.Context(), 0)
 	return n
 }

@@ -14,44 +14,37 @@ import (
 	"github.com/reprise-go/reprise/store/internal/parallel"
 )
 
-// nodes has the servers of a store, by their addresses.
-type nodes struct {
-	mu     sync.Mutex
-	byAddr map[string]*node
-}
-
 // node returns the node of a server. A new client of the same server gets a new node: a
 // cluster client may drop a server, and make another client for it later.
 func (s *Store) node(server *redis.Client) *node {
 	addr := server.Options().Addr
-	s.nodes.mu.Lock()
-	defer s.nodes.mu.Unlock()
-	n := s.nodes.byAddr[addr]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.nodes[addr]
 	if n == nil || n.server != server {
 		n = s.newNode(server)
-		if s.nodes.byAddr == nil {
-			s.nodes.byAddr = make(map[string]*node, 1)
-		}
-		s.nodes.byAddr[addr] = n
+		s.nodes[addr] = n
 	}
 	return n
 }
 
-// nodeOf returns the node for the next attempt on c. A cluster client follows redirects
-// itself. It cannot send WAIT to a chosen node, so writes that have to be confirmed are
-// sent to the node that the cluster named.
-func (s *Store) nodeOf(ctx context.Context, c *command) (*node, error) {
+// nodeOf returns the node for the next attempt on c, and nil where it is unknown: then c
+// has the error. A cluster client follows redirects itself. It cannot send WAIT to a
+// chosen node, so writes that have to be confirmed are sent to the node that the cluster
+// named.
+func (s *Store) nodeOf(ctx context.Context, c *command) *node {
 	if s.cluster != nil && c.moved && !c.confirm {
-		return &node{store: s, client: s.cluster}, nil
+		return &node{store: s, client: s.cluster}
 	}
 	server, err := s.serverFor(ctx, c.key)
 	if s.cluster != nil && c.ask != "" {
 		server, err = s.knownServer(ctx, c.ask)
 	}
 	if err != nil {
-		return nil, err
+		c.sendErr = special{err, unsent}
+		return nil
 	}
-	return s.node(server), nil
+	return s.node(server)
 }
 
 // knownServer returns the cluster client's client of the server at addr, in whatever role
@@ -70,15 +63,20 @@ func (s *Store) knownServer(ctx context.Context, addr string) (*redis.Client, er
 	return nil, fmt.Errorf("the cluster moves the key to %s, which has no slots yet", addr)
 }
 
-// sendByNode makes one attempt on commands, in one pipeline for each node. It does not
-// leave that to the cluster client, which gives up on all commands when one of them times
-// out.
-func (s *Store) sendByNode(ctx context.Context, batch []*command) {
+// send makes one attempt. Each command carries its error. If there is only one, it may be
+// sent in a batch of others, and an error means that the batch may still use it. Several
+// are sent in one pipeline for each node, and not by the cluster client, which gives up on
+// all commands when one of them times out.
+func (s *Store) send(ctx context.Context, open []*command) error {
+	if len(open) == 1 {
+		if n := s.nodeOf(ctx, open[0]); n != nil {
+			return n.do(ctx, open[0])
+		}
+		return nil
+	}
 	groups := make(map[*node][]*command, 1)
-	for _, c := range batch {
-		if n, err := s.nodeOf(ctx, c); err != nil {
-			c.sendErr = special{err, unsent}
-		} else {
+	for _, c := range open {
+		if n := s.nodeOf(ctx, c); n != nil {
 			groups[n] = append(groups[n], c)
 		}
 	}
@@ -87,6 +85,7 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) {
 		sending.Go(func() { n.send(ctx, group...) })
 	}
 	sending.Wait()
+	return nil
 }
 
 // send sends commands through one connection. Each command carries its error.
@@ -112,20 +111,25 @@ func (n *node) send(ctx context.Context, batch ...*command) {
 // connection, if the connection failed before c was written, as in a TLS handshake, or if
 // the server closes the connection for a command of this size. A server may do that
 // without an answer, so it is asked for its limits.
+//
+// When a context ends while the call waits for a connection of the pool, the client
+// returns its bare error; for a command that was sent, and for a failed dial, it returns
+// the error of the connection. It also returns the bare error when a new connection takes
+// too long, but then the pool is not full.
 func (n *node) explain(ctx context.Context, c *command) error {
 	if c.sendErr == nil {
 		return nil
 	}
 	f := classify(c.sendErr)
 	switch {
-	case n.server != nil && n.lacksConnection(c.sendErr):
+	case (c.sendErr == context.DeadlineExceeded || c.sendErr == context.Canceled) && n.isExhausted(): //nolint:errorlint // a wrapped one may be of a connection
 		return special{c.sendErr, exhausted}
 	case !c.written && errors.Is(f.class, store.ErrUnknown):
 		f.class = store.ErrUnavailable
 		return special{c.sendErr, f}
 	case n.server != nil && len(c.payload) > maxPayload && f == broken:
-		if most := settings(ctx, n.server).payloadLimit(); int64(len(c.payload)) > most.size {
-			return special{fmt.Errorf("%s of the server lets no payload of more than %d bytes pass, and this one has %d", most.name, most.size, len(c.payload)), full}
+		if most, name := settings(ctx, n.server).payloadLimit(); int64(len(c.payload)) > most {
+			return special{fmt.Errorf("%s of the server lets no payload of more than %d bytes pass, and this one has %d", name, most, len(c.payload)), full}
 		}
 	}
 	return c.sendErr
@@ -153,12 +157,10 @@ func (n *node) sendPipeline(ctx context.Context, batch []*command) {
 		_ = pipe.Process(ctx, wait)
 	}
 	_, err := pipe.Exec(ctx)
-	var unconfirmed error
-	if wait != nil {
-		unconfirmed = n.store.config.Durability.met(wait)
-	}
 	for _, c := range batch {
-		c.ackErr = unconfirmed
+		if wait != nil {
+			c.ackErr = n.store.config.Durability.met(wait)
+		}
 		// A server that refuses the connection, for example because of a wrong password,
 		// answers no command, and go-redis sets the error of none.
 		if errors.Is(c.sendErr, errUnanswered) {
@@ -173,26 +175,20 @@ func (n *node) sendPipeline(ctx context.Context, batch []*command) {
 // errUnanswered is the error of an attempt before it has an answer.
 var errUnanswered = errors.New("no answer")
 
-// lacksConnection reports whether the context of a call ended while the call waited for a
-// connection of the client's pool. The client then returns the bare error of the context;
-// for a command that was sent, and for a failed dial, it returns the error of the
-// connection. It also returns the bare error when a new connection takes too long, but
-// then the pool is not full.
-func (n *node) lacksConnection(err error) bool {
-	return (err == context.DeadlineExceeded || err == context.Canceled) && n.isExhausted() //nolint:errorlint // a wrapped one may be of a connection
-}
-
-// isExhausted reports whether all connections of the client's pool are in use.
+// isExhausted reports whether all connections of the server's pool are in use.
 func (n *node) isExhausted() bool {
-	pool := n.server.PoolStats()
-	return int64(pool.TotalConns)-int64(pool.IdleConns) >= int64(n.server.Options().PoolSize)
+	return n.server != nil && inUse(n.server) >= int64(n.server.Options().PoolSize)
 }
 
-// dials reports whether a batch without a connection waits for a new one.
-func (n *node) dials() bool { return !n.isExhausted() && n.server.PoolStats().IdleConns == 0 }
+// inUse returns the number of connections of a client that are in use.
+func inUse(client redis.UniversalClient) int64 {
+	pool := client.PoolStats()
+	return max(0, int64(pool.TotalConns)-int64(pool.IdleConns))
+}
 
-// noteRedirect notes which node a cluster named for the next attempt of c.
-func (c *command) noteRedirect(err error) {
+// noteRedirect notes which node a cluster named for the next attempt of c, and reports
+// whether it named one.
+func (c *command) noteRedirect(err error) bool {
 	addr, asking := redis.IsAskError(err)
 	if !asking {
 		addr, _ = redis.IsMovedError(err)
@@ -202,6 +198,7 @@ func (c *command) noteRedirect(err error) {
 	if c.moved && asking {
 		c.ask = addr
 	}
+	return addr != ""
 }
 
 // serverFor returns the client of the server that has key.

@@ -2,6 +2,7 @@ package repriseredis
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -50,10 +51,7 @@ const (
 
 // node is a server, or the client of a whole cluster, with the queues of calls for it.
 type node struct {
-	client interface {
-		Pipeline() redis.Pipeliner
-		Process(ctx context.Context, cmd redis.Cmder) error
-	}
+	client  redis.UniversalClient
 	store   *Store
 	server  *redis.Client // the client; nil for that of a cluster
 	timeout time.Duration // of a batch, without the wait for replicas
@@ -71,10 +69,7 @@ type node struct {
 
 // newNode returns the node of a server.
 func (s *Store) newNode(server *redis.Client) *node {
-	n := &node{store: s, client: server, server: server, timeout: s.readTimeout}
-	if n.timeout <= 0 {
-		n.timeout = answerWithin
-	}
+	n := &node{store: s, client: server, server: server, timeout: cmp.Or(max(0, s.readTimeout), answerWithin)}
 	half := server.Options().PoolSize / 2
 	n.few = int64(min(fewCalls, half))
 	c := batching.Config[*command]{
@@ -141,9 +136,9 @@ func (n *node) do(ctx context.Context, c *command) error {
 	switch {
 	case errors.As(err, &panicked):
 		panic(panicked) // as it does where a call is alone
-	case !errors.As(err, &left) || left.Sent || !contextEnded(err):
+	case !errors.As(err, &left) || left.Sent:
 		return err
-	case c.taken.Load() && n.dials():
+	case c.taken.Load() && !n.isExhausted() && n.server.PoolStats().IdleConns == 0: // the batch waits for a dial
 		return special{err, unsent}
 	default:
 		return special{err, exhausted}

@@ -18,11 +18,7 @@ import (
 // nodeFor returns the node of a store over one server.
 func nodeFor(t *testing.T, s *Store) *node {
 	t.Helper()
-	n, err := s.nodeOf(t.Context(), &command{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return s.nodeOf(t.Context(), &command{})
 }
 
 // newBatching returns a store over f whose client has one connection, so that all calls

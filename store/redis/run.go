@@ -18,9 +18,6 @@ const (
 	firstPause = 8 * time.Millisecond
 )
 
-// errUnexpected is the failure of a command whose answer is not one of its script.
-var errUnexpected = errors.New("unexpected answer")
-
 // run sends commands until each of them has an answer or has failed, and leaves the
 // answers and failures in the commands. It overwrites the slice.
 func (s *Store) run(ctx context.Context, open []*command) {
@@ -36,12 +33,7 @@ func (s *Store) run(ctx context.Context, open []*command) {
 	for _, c := range open {
 		c.confirm = s.confirms(c) && c.script != record.ClaimScript
 	}
-	for attempt := 0; ; {
-		for _, c := range open {
-			if c.claim != nil {
-				c.claim.sent = time.Now()
-			}
-		}
+	for attempt := 0; len(open) > 0; {
 		if err := s.send(ctx, open); err != nil {
 			class := classify(err).class
 			if open[0].uncertain {
@@ -57,10 +49,7 @@ func (s *Store) run(ctx context.Context, open []*command) {
 				transient = transient || wait
 			}
 		}
-		if open = rest; len(open) == 0 {
-			return
-		}
-		if !transient {
+		if open = rest; !transient {
 			continue // the next attempt differs: a script or its source, or another key
 		}
 		if attempt == repeats || !pause(ctx, attempt) {
@@ -82,9 +71,9 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 	return c.reply(), nil
 }
 
-// runScript is runOne for a call of a script on the record of id: see call.
-func (s *Store) runScript(ctx context.Context, c *command, id store.ID, args ...any) ([]byte, error) {
-	s.call(c, id, args...)
+// runScript is runOne for a call of a script: see callScript.
+func (s *Store) runScript(ctx context.Context, c *command, args ...any) ([]byte, error) {
+	c.callScript(args...)
 	return s.runOne(ctx, c)
 }
 
@@ -98,22 +87,6 @@ func (s *Store) runAll(ctx context.Context, n int, prepare func(c *command, i in
 	}
 	s.run(ctx, open)
 	return commands
-}
-
-// send makes one attempt. Each command carries its error. If there is only one, it may be
-// sent in a batch of others. An error means that the batch may still use it.
-func (s *Store) send(ctx context.Context, open []*command) error {
-	if len(open) > 1 {
-		s.sendByNode(ctx, open)
-		return nil
-	}
-	c := open[0]
-	n, err := s.nodeOf(ctx, c)
-	if err != nil {
-		c.sendErr = special{err, unsent}
-		return nil //nolint:nilerr // c has it
-	}
-	return n.do(ctx, c)
 }
 
 // evaluate returns the meaning of the last attempt of c, whether to make another one, and
@@ -142,17 +115,16 @@ func (s *Store) evaluate(c *command) (again, wait bool) {
 	if f.unknownScript && c.args[0] == "eval" {
 		f = failure{class: store.ErrUnknown} // it got the source: the server is broken
 	}
-	if f.moved && s.cluster == nil {
-		f = failure{class: store.ErrMisconfigured} // a client of a single server is connected to a cluster
+	if c.noteRedirect(c.sendErr) && s.cluster == nil {
+		f = misconfigures // a client of a single server is connected to a cluster
 	}
 	if c.uncertain && !errors.Is(f.class, store.ErrCorrupt) {
 		f.class = store.ErrUnknown // an earlier attempt may have been executed
 	}
 	c.uncertain = errors.Is(f.class, store.ErrUnknown)
 	c.err = fail(f.class, c.sendErr)
-	c.noteRedirect(c.sendErr)
 	if f.unknownScript {
-		c.withSource()
+		c.args[0], c.args[1] = "eval", c.script.Source
 	}
 	return f.again, !f.unknownScript
 }
@@ -162,11 +134,11 @@ func (c *command) refusal() error {
 	answer := c.reply()
 	switch {
 	case len(answer) == 0:
-		return fail(store.ErrUnknown, errUnexpected)
+		return errUnexpected
 	case answer[0] == record.TagCorrupt:
 		return errUnreadable
 	case !c.script.Answers(answer[0]):
-		return fail(store.ErrUnknown, errUnexpected)
+		return errUnexpected
 	case answer[0] == record.TagLost:
 		return store.ErrLeaseLost
 	case record.Wrote(answer[0]):
@@ -179,10 +151,8 @@ func (c *command) refusal() error {
 // pause waits before the next attempt, and reports false when ctx ended first.
 func pause(ctx context.Context, attempt int) bool {
 	d := firstPause << (2 * attempt)
-	timer := time.NewTimer(d/2 + rand.N(d)) //nolint:gosec // jitter, not a secret
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d/2 + rand.N(d)): //nolint:gosec // jitter, not a secret
 		return true
 	case <-ctx.Done():
 		return false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
@@ -22,7 +23,8 @@ type Store struct {
 	config Config
 	options
 
-	nodes   nodes
+	mu      sync.Mutex
+	nodes   map[string]*node // the servers, by their addresses
 	watches listeners
 }
 
@@ -49,7 +51,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, config: c, options: o}
+	s := &Store{client: client, config: c, options: o, nodes: make(map[string]*node)}
 	s.watches.timeout, s.watches.byServer = confirmTimeout, make(map[*redis.Client]*listener)
 	return s, nil
 }
@@ -61,13 +63,13 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 // they go to [Config.Logger].
 func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
 	s, err := New(client, c)
+	if err == nil {
+		err = probe.Judge(ctx, "redis", cmp.Or(c.Logger, slog.Default()), s)
+	}
+	if err == nil {
+		err = s.probe(ctx)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := probe.Judge(ctx, "redis", cmp.Or(c.Logger, slog.Default()), s); err != nil {
-		return nil, err
-	}
-	if err := s.probe(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -93,7 +95,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	}
 	result, ok := record.ParseClaim(answer)
 	if !ok {
-		return store.ClaimResult{}, fail(store.ErrUnknown, errUnexpected)
+		return store.ClaimResult{}, errUnexpected
 	}
 	return result, nil
 }
@@ -105,19 +107,19 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: record.CompleteScript, bothKeys: r.Horizon > 0, payload: r.Payload, span: record.CompletedSpan(r.Remembered())}
+	c := &command{script: record.CompleteScript, key: s.key(r.ID), bothKeys: r.Horizon > 0, payload: r.Payload, span: record.CompletedSpan(r.Remembered())}
 	c.fixed = record.AppendExpected(c.buf[:0], &r)
 	c.head = record.AppendCompleted(c.buf[len(c.fixed):len(c.fixed)], &r)
-	_, err := s.runScript(ctx, c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)
+	_, err := s.runScript(ctx, c, &c.fixed, &c.head, &c.span, &c.payload)
 	return err
 }
 
 // Release implements [store.Store] in one command. It does not wait for replicas: if a
 // failover undoes a release, the claim lapses when its lease ends.
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	c := &command{script: record.ReleaseScript}
+	c := &command{script: record.ReleaseScript, key: s.key(id)}
 	c.fixed = append(c.buf[:0], owner[:]...)
-	_, err := s.runScript(ctx, c, id, &c.fixed)
+	_, err := s.runScript(ctx, c, &c.fixed)
 	return err
 }
 
@@ -127,9 +129,9 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: record.UnknownScript, payload: blob(r.Reason)}
+	c := &command{script: record.UnknownScript, key: s.key(r.ID), payload: blob(r.Reason)}
 	c.fixed = append(c.buf[:0], r.Owner[:]...)
-	_, err := s.runScript(ctx, c, r.ID, &c.fixed, &c.payload)
+	_, err := s.runScript(ctx, c, &c.fixed, &c.payload)
 	return err
 }
 
@@ -148,9 +150,9 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	}
 
 	commands := s.runAll(ctx, len(rs), func(c *command, i int) {
-		c.script = record.RenewScript
+		c.script, c.key = record.RenewScript, s.key(rs[i].ID)
 		c.fixed = record.AppendOwned(c.buf[:0], rs[i].Owner, rs[i].Lease)
-		s.call(c, rs[i].ID, &c.fixed)
+		c.callScript(&c.fixed)
 	})
 
 	answers := make([]store.RenewStatus, len(rs))
@@ -179,9 +181,9 @@ func (c *command) renewed() store.RenewStatus {
 
 // Inspect implements [store.Inspector] in one command, at the primary.
 func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
-	c := &command{script: record.InspectScript}
+	c := &command{script: record.InspectScript, key: s.key(id)}
 	c.fixed = append(c.buf[:0], "payload"...)
-	answer, err := s.runScript(ctx, c, id, &c.fixed)
+	answer, err := s.runScript(ctx, c, &c.fixed)
 	if err != nil {
 		return store.Record{}, err
 	}
@@ -190,7 +192,7 @@ func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	}
 	r, _, ok := record.ParseView(id, answer)
 	if !ok {
-		return store.Record{}, fail(store.ErrUnknown, errUnexpected)
+		return store.Record{}, errUnexpected
 	}
 	return r, nil
 }
@@ -203,9 +205,9 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: record.ResolveScript, payload: r.Payload}
+	c := &command{script: record.ResolveScript, key: s.key(id), payload: r.Payload}
 	c.fixed = record.AppendResolution(c.buf[:0], &r)
-	answer, err := s.runScript(ctx, c, id, &c.fixed, &c.payload)
+	answer, err := s.runScript(ctx, c, &c.fixed, &c.payload)
 	switch {
 	case err != nil:
 		return err
@@ -242,6 +244,5 @@ func (s *Store) Close() error {
 // Usage implements [store.Meter]: it counts the connections of the client that are in
 // use.
 func (s *Store) Usage() []store.Usage {
-	pool := s.client.PoolStats()
-	return []store.Usage{{Name: "connections", Used: max(0, int64(pool.TotalConns)-int64(pool.IdleConns))}}
+	return []store.Usage{{Name: "connections", Used: inUse(s.client)}}
 }
