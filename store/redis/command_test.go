@@ -21,7 +21,7 @@ func TestAKeyIsThePrefixAndTheID(t *testing.T) {
 	}
 	l := lister{store: s, shown: map[store.ID]bool{}}
 	keys := []string{s.key(id), s.key(id), s.config.Prefix + "short", s.config.Prefix + strings.Repeat("l", keySize), strings.Repeat("o", 42), payloadKey(s.key(id))}
-	if got := l.ids(keys, nil); len(got) != 1 || got[0] != id {
+	if got := l.ids(keys, store.ID{}); len(got) != 1 || got[0] != id {
 		t.Errorf("found %v, want the one ID", got)
 	}
 }

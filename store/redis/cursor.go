@@ -17,32 +17,32 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// position is where the next page of a listing starts. A cursor is cursorWord and then,
-// in base64, a bookmark, followed by an ID where a step is repeated.
+// position is where the next page of a listing starts. A cursor is cursorWord and then a
+// position in base64.
 type position struct {
-	bookmark
-
-	// If a page has no room for all records of a step, the next page repeats the step. The
-	// records up to the ID after were shown already, provided that the repeated step ends at
-	// Next again.
-	after []byte
-}
-
-type bookmark struct {
-	Listed  uint64 // see listed
+	Listed  uint64 // the digest of the prefix and the database
 	Servers uint64 // see servers; where they changed, a position means nothing
 	Node    uint16 // the index of the server
 	Scan    uint64 // the cursor of SCAN
-	Next    uint64
+
+	// If a page has no room for all records of a step, the next page repeats the step. The
+	// records up to the ID After were shown already, provided that the repeated step ends at
+	// Next again.
+	Next  uint64
+	After store.ID
 }
 
 const cursorWord = "redis-"
 
 // cursor returns the text of a position.
 func (s *Store) cursor(at position) string {
-	at.Listed = s.listed()
-	b, _ := binary.Append(nil, binary.BigEndian, at.bookmark) // of fixed size
-	return cursorWord + base64.RawURLEncoding.EncodeToString(append(b, at.after...))
+	db := 0
+	if s.single != nil {
+		db = s.single.Options().DB
+	}
+	at.Listed = digest(s.config.Prefix, strconv.Itoa(db))
+	b, _ := binary.Append(nil, binary.BigEndian, at) // of fixed size
+	return cursorWord + base64.RawURLEncoding.EncodeToString(b)
 }
 
 // parseCursor reads a cursor, the reverse of cursor. The error is [store.ErrInvalid].
@@ -51,30 +51,10 @@ func (s *Store) parseCursor(text string) (at position, err error) {
 		return at, nil
 	}
 	b, _ := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(text, cursorWord))
-	n, err := binary.Decode(b, binary.BigEndian, &at.bookmark)
-	if len(b) > n {
-		at.after = b[n:]
-	}
-	switch {
-	case err != nil, cursorWord+base64.RawURLEncoding.EncodeToString(b) != text, at.after != nil && len(at.after) != len(store.ID{}):
-		return at, errCursor("it is not one of a Redis store")
-	case at.Listed != s.listed():
-		return at, errCursor("it belongs to another prefix or database")
+	if _, err = binary.Decode(b, binary.BigEndian, &at); err != nil || s.cursor(at) != text {
+		return at, invalid("Query.After is not of a listing of this prefix and database; start the listing again")
 	}
 	return at, nil
-}
-
-func errCursor(why string) error {
-	return fmt.Errorf("%w: redis store: Query.After cannot be used, because %s; start the listing again", store.ErrInvalid, why)
-}
-
-// listed returns the part that all cursors of a store have in common.
-func (s *Store) listed() uint64 {
-	db := 0
-	if s.single != nil {
-		db = s.single.Options().DB
-	}
-	return digest(s.config.Prefix, strconv.Itoa(db))
 }
 
 // pattern returns the glob that the keys of records match whose IDs begin with digits, up

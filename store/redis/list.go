@@ -2,10 +2,12 @@ package repriseredis
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
@@ -18,13 +20,16 @@ const (
 	// that are not the store's.
 	keysPerPage = 10_000
 
-	// keysPerStep is how many it looks at for one SCAN, during which the server executes
-	// no other command.
+	// keysPerStep is how many it looks at for one SCAN or step of a count, during which the
+	// server executes no other command.
 	keysPerStep = 500
 
 	maxElsewhere  = 10        // prefixes
 	keysElsewhere = 1_000_000 // that one call of Elsewhere looks at
 )
+
+// countScript makes a step of a count.
+var countScript = redis.NewScript(fmt.Sprint(record.CountScript.Source))
 
 // List implements [store.Inspector] by scanning the primaries one after the other. A scan
 // looks at all keys of a server, including keys that are not the store's. If a server was
@@ -52,7 +57,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 		if err := l.step(ctx, servers[at.Node], &at); err != nil {
 			return store.Page{}, err
 		}
-		if at.Scan == 0 && at.after == nil {
+		if at.Scan == 0 && at.After == (store.ID{}) {
 			at.Node++
 		}
 	}
@@ -64,7 +69,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 		return store.Page{}, err
 	}
 	if at.Servers != state {
-		at = position{bookmark: bookmark{Servers: at.Servers}}
+		at = position{Servers: at.Servers}
 	}
 	if int(at.Node) < len(servers) {
 		l.page.Next = s.cursor(at)
@@ -72,12 +77,12 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	return l.page, nil
 }
 
-// lister makes one page.
+// lister makes one page, or a count.
 type lister struct {
 	store *Store
 	query *store.Query
 	page  store.Page
-	shown map[store.ID]bool // in this page: a scan may show a key twice
+	shown map[store.ID]bool // a scan may show a key twice
 }
 
 // step scans the next keys of a server, adds the records that the query selects, and
@@ -88,10 +93,10 @@ func (l *lister) step(ctx context.Context, node *redis.Client, at *position) err
 		return readError(err)
 	}
 	if next != at.Next {
-		at.after = nil
+		at.After = store.ID{}
 	}
-	ids := l.ids(keys, at.after)
-	found, err := l.inspect(ctx, ids)
+	ids := l.ids(keys, at.After)
+	found, err := l.store.inspect(ctx, "record", l.query, ids...)
 	if err != nil {
 		return err
 	}
@@ -99,24 +104,20 @@ func (l *lister) step(ctx context.Context, node *redis.Client, at *position) err
 	if room := l.query.Limit - len(l.page.Records); len(found) > room {
 		slices.SortFunc(found, func(a, b store.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 		l.page.Records = append(l.page.Records, found[:room]...)
-		at.after, at.Next = found[room-1].ID[:], next
+		at.After, at.Next = found[room-1].ID, next
 		return nil
 	}
 	l.page.Records = append(l.page.Records, found...)
-	at.Scan, at.after, at.Next = next, nil, 0
+	at.Scan, at.After, at.Next = next, store.ID{}, 0
 	return nil
 }
 
 // ids returns the IDs of those keys that hold records, that come behind after, and that
-// were not in the page yet.
-func (l *lister) ids(keys []string, after []byte) []store.ID {
+// were not shown yet.
+func (l *lister) ids(keys []string, after store.ID) []store.ID {
 	ids := make([]store.ID, 0, len(keys))
 	for _, key := range keys {
-		id, ok := l.store.idOf(key)
-		if !ok {
-			continue
-		}
-		if bytes.Compare(id[:], after) > 0 && !l.shown[id] {
+		if id, ok := l.store.idOf(key); ok && bytes.Compare(id[:], after[:]) > 0 && !l.shown[id] {
 			l.shown[id] = true
 			ids = append(ids, id)
 		}
@@ -124,36 +125,78 @@ func (l *lister) ids(keys []string, after []byte) []store.ID {
 	return ids
 }
 
-// inspect looks at records in one pipeline, and returns those that the query selects,
-// without their payloads. It leaves out those that are gone.
-func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	commands := l.store.runAll(ctx, len(ids), func(c *command, i int) {
-		c.script, c.key = record.InspectScript, l.store.key(ids[i])
-		c.fixed = append(c.buf[:0], "record"...)
+// inspect looks at records in one pipeline, and returns those that q selects. nil selects
+// all. what is the argument of inspect.lua. It leaves out those that are gone.
+func (s *Store) inspect(ctx context.Context, what string, q *store.Query, ids ...store.ID) ([]store.Record, error) {
+	commands := s.runAll(ctx, len(ids), func(c *command, i int) {
+		c.script, c.key = record.InspectScript, s.key(ids[i])
+		c.fixed = append(c.buf[:0], what...)
 		c.callScript(&c.fixed)
 	})
-
 	var selected []store.Record
 	for i := range commands {
-		if err := commands[i].err; err != nil {
-			return nil, err
+		c := &commands[i]
+		if c.err != nil {
+			return nil, c.err
 		}
-		answer := commands[i].reply()
-		if answer[0] == record.TagNone {
+		if c.reply()[0] == record.TagNone {
 			continue
 		}
-		r, at, ok := record.ParseView(ids[i], answer)
+		r, at, ok := record.ParseView(ids[i], c.reply())
 		if !ok {
 			return nil, errUnexpected
 		}
-		if l.query.Selects(&r, at) {
+		if q == nil || q.Selects(&r, at) {
 			selected = append(selected, r)
 		}
 	}
 	return selected, nil
+}
+
+// Count implements [store.Counter] by a script that scans the primaries one after the
+// other, step by step, and by an inspection of each record that it does not find
+// completed. The error is ErrUnavailable if a server is replaced meanwhile, or slots of a
+// cluster move.
+func (s *Store) Count(ctx context.Context, open func(*store.Record)) (map[store.LabelState]int, error) {
+	servers, state, err := s.servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, counts := lister{store: s, query: &store.Query{}, shown: make(map[store.ID]bool)}, make(map[store.LabelState]int)
+	for _, server := range servers {
+		for next := ""; next != "0"; {
+			if next, err = l.count(ctx, server, cmp.Or(next, "0"), counts, open); err != nil {
+				return nil, err
+			}
+		}
+	}
+	_, after, err := s.servers(ctx)
+	if err == nil && after != state {
+		err = fail(store.ErrUnavailable, errors.New("a server was replaced, or slots of the cluster moved, during the count; count again"))
+	}
+	return counts, err
+}
+
+// count counts the records of the next keys of a server, and returns where the step after
+// it begins.
+func (l *lister) count(ctx context.Context, node *redis.Client, at string, counts map[store.LabelState]int, open func(*store.Record)) (next string, err error) {
+	answer, err := countScript.Run(ctx, node, nil, at, l.store.pattern(""), len(l.store.config.Prefix)+keySize, keysPerStep).StringSlice()
+	if err != nil {
+		return "", readError(err)
+	}
+	next, keys, ok := record.ParseCount(answer, counts)
+	if !ok {
+		return "", errUnexpected
+	}
+	others, err := l.store.inspect(ctx, "record", l.query, l.ids(keys, store.ID{})...)
+	for i := range others {
+		if r := &others[i]; r.State.WasCompleted() {
+			counts[store.LabelState{Label: r.Label, State: r.State}]++
+		} else {
+			open(r)
+		}
+	}
+	return next, err
 }
 
 // Elsewhere implements [store.Surveyor] by scanning the primaries for keys of records. It
@@ -172,8 +215,9 @@ func (s *Store) Elsewhere(ctx context.Context) ([]string, error) {
 				return nil, readError(err)
 			}
 			for _, key := range keys {
-				if name, ok := prefixOf(key); ok && name != s.config.Prefix {
-					found[name] = true
+				other := Store{config: Config{Prefix: key[:max(0, len(key)-keySize)]}}
+				if _, ok := other.idOf(key); ok && other.config.Prefix != s.config.Prefix && prefix.Check(other.config.Prefix, "") == nil {
+					found[other.config.Prefix] = true
 				}
 			}
 			if at == 0 {
@@ -183,13 +227,4 @@ func (s *Store) Elsewhere(ctx context.Context) ([]string, error) {
 	}
 	names := slices.Sorted(maps.Keys(found))
 	return names[:min(len(names), maxElsewhere)], nil
-}
-
-// prefixOf returns the prefix of the key of a record of any store.
-func prefixOf(key string) (string, bool) {
-	start := len(key) - keySize
-	if start <= 0 || !strings.HasSuffix(key, "}") || !strings.HasPrefix(strings.TrimLeft(key[start:], "}"), "{") {
-		return "", false
-	}
-	return key[:start], prefix.Check(key[:start], "") == nil
 }

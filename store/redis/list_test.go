@@ -2,10 +2,13 @@ package repriseredis
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
 // listed is a server with five records, a key of another program and a record that is
@@ -50,17 +53,21 @@ func walk(t *testing.T, s *Store, limit int) (pages []string, err error) {
 		if err != nil {
 			return pages, err
 		}
-		var text []byte
-		for _, r := range page.Records {
-			text = append(text, '0'+r.ID[31])
-		}
-		pages = append(pages, string(text))
+		pages = append(pages, last(page.Records))
 		if q.After = page.Next; q.After == "" {
 			return pages, nil
 		}
 	}
 	t.Fatal("a listing without an end")
 	return nil, nil
+}
+
+// last returns the last bytes of IDs as digits.
+func last(records []store.Record) (digits string) {
+	for _, r := range records {
+		digits += string('0' + rune(r.ID[31]))
+	}
+	return digits
 }
 
 func TestAListingShowsEachRecordOnce(t *testing.T) {
@@ -155,6 +162,61 @@ func TestListingNamesItsFailure(t *testing.T) {
 		pages, err := walk(t, s, 2)
 		if !errors.Is(err, c.want) || c.want == nil && strings.Join(pages, "") != "12345" {
 			t.Errorf("%s answers %q: %q, %v; want %v", c.command, c.answer, pages, err, c.want)
+		}
+	}
+}
+
+// A count adds the steps of a scan and the records that it had to inspect, each once, but
+// is none of a server that was replaced meanwhile, or that gives another answer.
+func TestACountAddsTheStepsOfAScan(t *testing.T) {
+	t.Parallel()
+	step := func(answer ...string) string { return fmt.Sprintf("*%d\r\n", len(answer)) + strings.Join(answer, "") }
+	zero, pay := bulk("0"), bulk("Cpay")
+	whole := [2]string{
+		step(bulk("7"), pay, bulk("2"), bulk("C"+store.ProbeLabel), bulk("5"), bulk(""), listedKey(1), bulk(""), listedKey(2)),
+		step(zero, pay, bulk("1"), bulk("Epay"), bulk("1"), bulk(""), listedKey(1), bulk(""), bulk(servicePrefix+"another")),
+	}
+	for name, c := range map[string]struct {
+		steps [2]string
+		later string // how the server is called after the scan
+		want  error
+	}{
+		"whole":           {whole, "a", nil},
+		"replaced":        {whole, "b", store.ErrUnavailable},
+		"empty":           {[2]string{step()}, "a", store.ErrUnknown},
+		"odd":             {[2]string{step(zero, pay)}, "a", store.ErrUnknown},
+		"no number":       {[2]string{step(zero, pay, bulk("x"))}, "a", store.ErrUnknown},
+		"no list":         {[2]string{":0\r\n"}, "a", store.ErrUnavailable},
+		"without a right": {[2]string{"-NOPERM this user has no permissions\r\n"}, "a", store.ErrMisconfigured},
+	} {
+		scanned := 0
+		f := newFake(t, func(_, _ int, command []string) string {
+			switch {
+			case command[0] == "info" && scanned < 2:
+				return bulk("run_id:a\n")
+			case command[0] == "info":
+				return bulk("run_id:" + c.later + "\n")
+			case command[1] == record.CountScript.Digest:
+				return "-NOSCRIPT No matching script.\r\n"
+			case command[1] == record.CountScript.Source:
+				scanned++
+				return c.steps[scanned-1]
+			case strings.HasSuffix(command[3], "\x02}"):
+				return strings.Replace(inspected, "R\x03", "R\x02", 1)
+			default:
+				return inspected
+			}
+		})
+		open := ""
+		got, err := newStore(t, f, Config{}).Count(t.Context(), func(r *store.Record) { open += r.ID.Short() + r.State.String() })
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		want := map[store.LabelState]int{
+			{Label: "pay", State: store.StateCompleted}: 3, {Label: "pay", State: store.StateExpired}: 1, {Label: "", State: store.StateCompleted}: 1,
+		}
+		if err == nil && (!maps.Equal(got, want) || open != (store.ID{}).Short()+"lapsed") {
+			t.Errorf("%s: %v, and shown %q", name, got, open)
 		}
 	}
 }

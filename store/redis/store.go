@@ -181,20 +181,14 @@ func (c *command) renewed() store.RenewStatus {
 
 // Inspect implements [store.Inspector] in one command, at the primary.
 func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
-	c := &command{script: record.InspectScript, key: s.key(id)}
-	c.fixed = append(c.buf[:0], "payload"...)
-	answer, err := s.runScript(ctx, c, &c.fixed)
-	if err != nil {
+	found, err := s.inspect(ctx, "payload", nil, id)
+	switch {
+	case err != nil:
 		return store.Record{}, err
-	}
-	if answer[0] == record.TagNone {
+	case len(found) == 0:
 		return store.Record{}, store.ErrNotFound
 	}
-	r, _, ok := record.ParseView(id, answer)
-	if !ok {
-		return store.Record{}, errUnexpected
-	}
-	return r, nil
+	return found[0], nil
 }
 
 // Resolve implements [store.Inspector] in one command. A record that it completes has no

@@ -2,6 +2,7 @@ package record
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -114,37 +115,32 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 	return r, at, f.end()
 }
 
-// ParseCount reads the answer of count.lua: where the next step begins, how many records
-// are completed or expired, and the keys of the others. It reports false for an answer
-// that the script never gives.
-func ParseCount(answer []any) (next string, counts map[store.LabelState]int, others []string, ok bool) {
-	if len(answer) != 3 {
-		return "", nil, nil, false
+// ParseCount reads the answer of count.lua. It adds the numbers of records to counts,
+// except for those of probes, and returns where the next step begins and the keys of the
+// records that were not counted. It reports false for an answer that the script never
+// gives.
+func ParseCount(answer []string, counts map[store.LabelState]int) (next string, others []string, ok bool) {
+	if len(answer)%2 == 0 {
+		return "", nil, false
 	}
-	next, ok = answer[0].(string)
-	pairs, isList := answer[1].([]any)
-	keys, areKeys := answer[2].([]any)
-	if !ok || !isList || !areKeys || len(pairs)%2 != 0 {
-		return "", nil, nil, false
-	}
-	counts = make(map[store.LabelState]int, len(pairs)/2)
-	for pair := range slices.Chunk(pairs, 2) {
-		text, isText := pair[0].(string)
-		n, isNumber := pair[1].(int64)
-		if ok = ok && isText && isNumber && text != ""; !ok {
-			break
+	for pair := range slices.Chunk(answer[1:], 2) {
+		if pair[0] == "" {
+			others = append(others, pair[1])
+			continue
 		}
-		state := store.StateCompleted
-		if text[0] == TagExpired {
-			state = store.StateExpired
+		n, err := strconv.Atoi(pair[1])
+		if err != nil {
+			return "", nil, false
 		}
-		counts[store.LabelState{Label: text[1:], State: state}] = int(n)
+		key := store.LabelState{Label: pair[0][1:], State: store.StateCompleted}
+		if pair[0][0] == TagExpired {
+			key.State = store.StateExpired
+		}
+		if key.Label != store.ProbeLabel {
+			counts[key] += n
+		}
 	}
-	for _, key := range keys {
-		text, isText := key.(string)
-		ok, others = ok && isText, append(others, text)
-	}
-	return next, counts, others, ok
+	return answer[0], others, true
 }
 
 // fields reads an answer from front to back. Reads past its end return zeros and make end

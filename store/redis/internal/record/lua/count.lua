@@ -3,8 +3,8 @@
 -- inspect.lua decides about them. It reads the start of a record, which is the whole of
 -- most, because one call costs more than a copy of some hundred bytes.
 --
--- The answer is the next cursor; pairs of a text and a number, where the text is 'C' or,
--- if the payload has gone, 'E', and then the label; and the keys.
+-- The answer is the next cursor, and pairs: nothing and a key, or a number of records
+-- behind a text, which is 'C' or, if the payload has gone, 'E', and then the label.
 --
 -- ARGV: the cursor, a pattern for the keys, the size of the key of a record, and how many
 -- keys a step has
@@ -12,7 +12,7 @@ local COMPLETED, COMPLETED_LATER = 0x23, 0x24 -- see record.lua
 local START = 1024
 local size = tonumber(ARGV[3])
 local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[4])
-local counts, others = {}, {}
+local counts, answer = {}, {found[1]}
 
 for _, key in ipairs(found[2]) do
   if #key == size then
@@ -41,12 +41,11 @@ for _, key in ipairs(found[2]) do
         counts[counted] = (counts[counted] or 0) + 1
       end
     end
-    if not counted then others[#others + 1] = key end
+    if not counted then answer[#answer + 1], answer[#answer + 2] = '', key end
   end
 end
 
-local list = {}
 for counted, n in pairs(counts) do
-  list[#list + 1], list[#list + 2] = counted, n
+  answer[#answer + 1], answer[#answer + 2] = counted, tostring(n)
 end
-return {found[1], list, others}
+return answer
