@@ -334,7 +334,7 @@ func restartable(t *testing.T, records, lease string) (url, restart string) {
 		_ = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", "kill -9 $(cat "+pid+")").Run()
 	})
 	labtest.Must(t, exec.CommandContext(t.Context(), "sh", "-c", restart).Run()) //nolint:gosec // a script of this test
-	await(t, "the service", func() bool { return listens(addr) })
+	labtest.Eventually(t, "the service", func() bool { return listens(addr) })
 	return "http://" + addr + "/t/op", restart
 }
 

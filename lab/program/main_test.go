@@ -88,16 +88,6 @@ func runProgram(tb testing.TB, env []string, code int, args ...string) string {
 	return string(out)
 }
 
-// await polls until a condition holds.
-func await(tb testing.TB, what string, condition func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // polls a process
-		if time.Now().After(deadline) {
-			tb.Fatalf("waited for a minute: %s", what)
-		}
-	}
-}
-
 // listens reports whether a server accepts connections at an address.
 func listens(addr string) bool {
 	conn, err := net.Dial("tcp", addr) //nolint:noctx // on this machine

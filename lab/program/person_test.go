@@ -69,10 +69,10 @@ func TestKeyIsNotShown(t *testing.T) {
 		labtest.Must(t, err)
 		return regexp.MustCompile(`(^|\s)echo\b`).Match(out)
 	}
-	await(t, "no echo", func() bool { return !echoes() })
+	labtest.Eventually(t, "no echo", func() bool { return !echoes() })
 	s.typeIn("abc" + keyCtrlC)
 	s.exits(130)
-	await(t, "echo", echoes)
+	labtest.Eventually(t, "echo", echoes)
 }
 
 // TestColourAndQuestionsToTheTerminal: a terminal gets colour unless NO_COLOR is set, and

@@ -66,14 +66,14 @@ scope = 'certificate'
 			labtest.Must(t, send(client, req).err)
 		}
 		line := regexp.MustCompile(`"path":"` + path + `".*"status":422.*"id":"([0-9a-f]{12})","code":"key-reused"`)
-		await(t, "the line of "+path, func() bool {
+		labtest.Eventually(t, "the line of "+path, func() bool {
 			if found := line.FindStringSubmatch(f.logged()); found != nil {
 				ids[path] = found[1]
 			}
 			return ids[path] != ""
 		})
 	}
-	await(t, "a check of the store in the metrics", func() bool {
+	labtest.Eventually(t, "a check of the store in the metrics", func() bool {
 		_, metrics := get(t, f.Admin+"/metrics", "")
 		return strings.Contains(metrics, `reprise_store_unchecked{reprise_engine="proxy"} 0`)
 	})

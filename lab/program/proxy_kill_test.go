@@ -58,7 +58,7 @@ func TestProxyRunsAKeyOnceThroughKills(t *testing.T) {
 				}
 				c.restart(t)
 				var again *result
-				await(t, "an answer of the store", func() bool { // some connections to it are still broken
+				labtest.Eventually(t, "an answer of the store", func() bool { // some connections to it are still broken
 					again = post(t.Context(), nil, proxy.URL+"/orders", key, "pay")
 					return again.status != http.StatusServiceUnavailable
 				})

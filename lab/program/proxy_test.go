@@ -70,7 +70,7 @@ func (f *forwarder) reloads(tb testing.TB, says string) {
 	tb.Helper()
 	before := strings.Count(f.logged(), says)
 	labtest.Must(tb, f.cmd.Process.Signal(syscall.SIGHUP))
-	await(tb, says, func() bool { return strings.Count(f.logged(), says) > before })
+	labtest.Eventually(tb, says, func() bool { return strings.Count(f.logged(), says) > before })
 }
 
 // ends ends the proxy by signals and returns its exit code.
@@ -184,7 +184,7 @@ func TestProxyDrains(t *testing.T) {
 			<-entered
 			labtest.Must(t, f.cmd.Process.Signal(syscall.SIGTERM))
 			if name == "in time" {
-				await(t, "no more connections", func() bool { return !listens(strings.TrimPrefix(f.URL, "http://")) })
+				labtest.Eventually(t, "no more connections", func() bool { return !listens(strings.TrimPrefix(f.URL, "http://")) })
 				if status, _ := get(t, f.Admin+"/readyz", ""); status != http.StatusServiceUnavailable {
 					t.Errorf("ready while it ends: %d", status)
 				}
@@ -225,7 +225,7 @@ func TestProxyTellsOperatorsItsState(t *testing.T) {
 		}
 	}
 	redis.Kill(t)
-	await(t, "not ready without the store", func() bool {
+	labtest.Eventually(t, "not ready without the store", func() bool {
 		status, _ := get(t, f.Admin+"/readyz", "")
 		return status == http.StatusServiceUnavailable
 	})
@@ -240,7 +240,7 @@ func TestProxyTellsOperatorsItsState(t *testing.T) {
 	}
 	labtest.Must(t, os.Rename(access, access+".1"))
 	labtest.Must(t, f.cmd.Process.Signal(syscall.SIGHUP))
-	await(t, "a new access log", func() bool { _, err := os.Stat(access); return err == nil })
+	labtest.Eventually(t, "a new access log", func() bool { _, err := os.Stat(access); return err == nil })
 	lines, err := os.ReadFile(access + ".1")
 	labtest.Must(t, err)
 	for text, want := range map[string]bool{
@@ -387,7 +387,7 @@ func TestProxyReloads(t *testing.T) {
 	config("scope = 'unverified-claim:sub'\n")
 	certify(t, time.Hour, "first", cert, key)
 	f := forward(t, nil, "--store", "memory", "--config", file, "--tls-cert", cert, "--tls-key", key)
-	await(t, "the warning", func() bool { return strings.Contains(f.logged(), "does not verify tokens") })
+	labtest.Eventually(t, "the warning", func() bool { return strings.Contains(f.logged(), "does not verify tokens") })
 	served := func(name string, status int) {
 		t.Helper()
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {

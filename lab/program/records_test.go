@@ -115,7 +115,7 @@ func (f *fixture) lapse(tb testing.TB, id store.ID, label string) store.ClaimReq
 // awaitState waits until a record is in a state.
 func (f *fixture) awaitState(tb testing.TB, id store.ID, want store.RecordState) {
 	tb.Helper()
-	await(tb, id.Short()+" is "+want.String(), func() bool { return f.inspect(tb, id).State == want })
+	labtest.Eventually(tb, id.Short()+" is "+want.String(), func() bool { return f.inspect(tb, id).State == want })
 }
 
 // complete claims an ID and completes it with a response.

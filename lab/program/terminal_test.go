@@ -65,7 +65,7 @@ func (t *terminal) written() string {
 func (t *terminal) await(texts ...string) {
 	t.tb.Helper()
 	for _, text := range texts {
-		await(t.tb, text, func() bool { return strings.Contains(t.written(), text) })
+		labtest.Eventually(t.tb, text, func() bool { return strings.Contains(t.written(), text) })
 	}
 }
 
