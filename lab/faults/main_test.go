@@ -37,15 +37,7 @@ var program struct {
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "16") // they wait, for servers and leases; one on the command line has precedence
 	flag.Parse()
-	labtest.Main(cleaning{m})
-}
-
-// cleaning removes the program under test at the end.
-type cleaning struct{ *testing.M }
-
-func (c cleaning) Run() int {
-	defer func() { _ = os.RemoveAll(program.dir) }()
-	return c.M.Run()
+	labtest.Main(m, func() { _ = os.RemoveAll(program.dir) })
 }
 
 // binary returns the path of the program under test.

@@ -31,20 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	programs = dir
-	labtest.Main(tidied{m, dir})
-}
-
-// tidied are tests after which a folder goes. labtest.Main ends the process, so a
-// deferred call beside it never runs.
-type tidied struct {
-	*testing.M
-
-	folder string
-}
-
-func (t tidied) Run() int {
-	defer os.RemoveAll(t.folder)
-	return t.M.Run()
+	labtest.Main(m, func() { _ = os.RemoveAll(dir) })
 }
 
 // programs is the folder of the built program.

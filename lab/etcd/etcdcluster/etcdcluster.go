@@ -63,15 +63,7 @@ func Advance(tb testing.TB, client *clientv3.Client, prefix string, d time.Durat
 func Main(m *testing.M, parallel int) {
 	_ = flag.Set("test.parallel", strconv.Itoa(parallel))
 	flag.Parse()
-	labtest.Main(cleaning{m})
-}
-
-// cleaning removes the built server at the end.
-type cleaning struct{ *testing.M }
-
-func (c cleaning) Run() int {
-	defer func() { _ = os.RemoveAll(server.dir) }()
-	return c.M.Run()
+	labtest.Main(m, func() { _ = os.RemoveAll(server.dir) })
 }
 
 var server struct {

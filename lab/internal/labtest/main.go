@@ -5,6 +5,7 @@ package labtest
 import (
 	"fmt"
 	"os"
+	"testing"
 
 	"go.uber.org/goleak"
 
@@ -12,9 +13,12 @@ import (
 )
 
 // Main runs the tests of a room, stops the servers that they share, and fails a run that
-// passed and left a goroutine behind.
-func Main(m interface{ Run() int }) {
+// passed and left a goroutine behind. It ends the process, and calls after before.
+func Main(m *testing.M, after ...func()) {
 	code := servers.Main{M: m}.Run()
+	for _, f := range after {
+		f()
+	}
 	if code == 0 {
 		err := goleak.Find(
 			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // a clock that cannot be stopped
