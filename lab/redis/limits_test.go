@@ -3,6 +3,7 @@ package redis
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -18,11 +19,13 @@ func TestRedisWithFullMemoryCompletesRunningAttempts(t *testing.T) {
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		client := labtest.RedisClient(t, flavor.Start(t, "maxmemory-policy=noeviction").Addr())
 		st := labtest.RedisStore(t, client, repriseredis.Config{})
-		done, running, released := labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim()
-		for _, r := range []store.ClaimRequest{done, running, released} {
+		done, running, released, unknown := labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim(), labtest.NewClaim()
+		for _, r := range []store.ClaimRequest{done, running, released, unknown} {
 			labtest.WantClaim(t, st, r, store.Claimed)
 		}
 		labtest.Want(t, "complete", redisComplete(t, st, done, "answer"), nil)
+		// As if its claim were of this millisecond, whose fence a release has to leave.
+		labtest.Want(t, "expire later", client.Expire(t.Context(), labtest.RedisKey(labtest.ServicePrefix, released.ID), 24*time.Hour).Err(), nil)
 		labtest.Want(t, "limit the memory", client.ConfigSet(t.Context(), "maxmemory", "1mb").Err(), nil)
 
 		_, err := st.Claim(t.Context(), labtest.NewClaim())
@@ -38,6 +41,11 @@ func TestRedisWithFullMemoryCompletesRunningAttempts(t *testing.T) {
 			t.Errorf("replayed %d bytes, want %d", len(got.Payload), len(answer))
 		}
 		labtest.Want(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
+		labtest.Want(t, "mark an outcome as unknown", st.Unknown(t.Context(), store.UnknownRequest{ID: unknown.ID, Owner: unknown.Owner, Reason: "bank"}), nil)
+		shown, err := st.Inspect(t.Context(), unknown.ID)
+		labtest.Want(t, "inspect", err, nil)
+		resolution := store.Resolution{State: shown.State, Fence: shown.Fence, Payload: []byte("answer"), Retention: time.Hour}
+		labtest.Want(t, "resolve", st.Resolve(t.Context(), unknown.ID, resolution), nil)
 	})
 }
 
