@@ -2,11 +2,17 @@ package repriseredis
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -117,5 +123,104 @@ func TestACallThatWasNotSentIsUnavailable(t *testing.T) {
 	f.Stop()
 	if _, err := claim(t, s); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("claim without a server: %v, want ErrUnavailable", err)
+	}
+}
+
+func TestFailuresHaveAClass(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		answer string
+		want   error
+		calls  int // how often the native claim is sent
+	}{
+		{"demoted", "-READONLY You can't write against a read only replica.\r\n", store.ErrUnavailable, 4},
+		{"loading", "-LOADING Redis is loading the dataset in memory\r\n", store.ErrUnavailable, 4},
+		{"cluster down", "-CLUSTERDOWN The cluster is down\r\n", store.ErrUnavailable, 4},
+		{"busy", "-BUSY Redis is busy running a script.\r\n", store.ErrUnavailable, 1},
+		{"disk", "-MISCONF Errors writing to the AOF file: No space left on device\r\n", store.ErrUnavailable, 1},
+		{"too few replicas", "-NOREPLICAS Not enough good replicas to write.\r\n", store.ErrUnavailable, 1},
+		{"memory", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", store.ErrFull, 1},
+		{"type", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", store.ErrCorrupt, 1},
+		{"corrupt", bulk("!"), store.ErrCorrupt, 1},
+		{"another version", bulk("\x33" + strings.Repeat("h", 70)), store.ErrCorrupt, 1},
+		{"password", "-NOAUTH Authentication required.\r\n", store.ErrMisconfigured, 1},
+		{"permission", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", store.ErrMisconfigured, 1},
+		{"permission in a script", "-ERR The user executing the script can't run this command or subcommand script: 00, on @user_script:1.\r\n", store.ErrMisconfigured, 1},
+		{"permission in a script of a newer server", "-ERR ACL failure in script: User app has no permissions to run the 'set' command script: 00, on @user_script:1.\r\n", store.ErrMisconfigured, 1},
+		{"too old", "-ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'\r\n", store.ErrMisconfigured, 1},
+		{"not a cluster client", "-MOVED 3999 127.0.0.1:1\r\n", store.ErrMisconfigured, 1},
+		{"an error of a proxy", "-ERR upstream failure\r\n", store.ErrUnknown, 1},
+		{"always cut", cut, store.ErrUnknown, 4},
+		{"empty", bulk(""), store.ErrCorrupt, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, func(_, _ int, _ []string) string { return c.answer })
+			_, err := claim(t, newStore(t, f, Config{}))
+			if !errors.Is(err, c.want) {
+				t.Errorf("claim: %v, want %v", err, c.want)
+			}
+			if n := strings.Count(f.seen(), "set"); n != c.calls {
+				t.Errorf("sent %d times, want %d: %s", n, c.calls, f.seen())
+			}
+		})
+	}
+}
+
+func TestErrorsShowNoOwnerAndNoPayload(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []func([]string) string{
+		func([]string) string { return "-ERR upstream failure\r\n" },
+		func(command []string) string {
+			return "-ERR unknown command '" + command[0] + "', with args beginning with: '" + strings.Join(command[1:], "' '") + "'\r\n"
+		},
+	} {
+		f := newFake(t, func(_, _ int, command []string) string { return answer(command) })
+		s := newStore(t, f, Config{})
+		err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner([]byte("sixteen-bytes-ok")), Payload: []byte("secret"), Policy: store.Policy{Retention: time.Hour}})
+		if err == nil || strings.Contains(err.Error(), "sixteen") || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "args") {
+			t.Errorf("error %q", err)
+		}
+	}
+	c := &command{fixed: blob("sixteen-bytes-ok")}
+	if got := c.fixed.String(); got != "[16 bytes]" {
+		t.Errorf("a traced argument reads %q", got)
+	}
+}
+
+// Before a handshake has succeeded, no command is written: alone, in a batch, or where a
+// confirmation follows.
+func TestAFailedHandshakeDidNotExecute(t *testing.T) {
+	t.Parallel()
+	stranger := httptest.NewUnstartedServer(nil)
+	stranger.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	stranger.StartTLS() // with a certificate that no authority of the client signed
+	t.Cleanup(stranger.Close)
+	for name, addr := range map[string]string{
+		"a certificate of a stranger": stranger.Listener.Addr().String(),
+		"a server without TLS":        newFake(t, func(_, _ int, _ []string) string { return claimed }).Addr,
+	} {
+		for _, config := range []Config{{}, {NoCombining: true}, {Durability: Acked(1)}} {
+			client := redis.NewClient(&redis.Options{
+				Addr: addr, PoolSize: 1, DialerRetries: 1, ContextTimeoutEnabled: true, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+			})
+			t.Cleanup(func() { _ = client.Close() })
+			s := over(t, client, config)
+			complete := func() {
+				err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}})
+				if !errors.Is(err, store.ErrUnavailable) {
+					t.Errorf("%s, %+v: complete: %v, want ErrUnavailable", name, config, err)
+				}
+			}
+			var calling sync.WaitGroup
+			for range 8 {
+				calling.Go(complete)
+			}
+			calling.Wait()
+			if _, err := s.Check(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%s: check: %v, want ErrUnavailable", name, err)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -104,6 +105,54 @@ func TestABatchOfRenewals(t *testing.T) {
 		}
 		if c.sent != "" && f.seen() != c.sent {
 			t.Errorf("%s: sent %q, want only one again, on another connection", c.name, f.seen())
+		}
+	}
+}
+
+// The repetition of a resolution finds a record that has changed: the lost first one may
+// have done it.
+func TestAResolutionWhoseReplyWasLostIsUnknown(t *testing.T) {
+	t.Parallel()
+	for first, want := range map[string]error{
+		cut:                                 store.ErrUnknown,
+		"-LOADING\r\n":                      store.ErrRecordChanged,
+		"-NOSCRIPT No matching script.\r\n": store.ErrRecordChanged,
+	} {
+		f := newFake(t, func(_, call int, _ []string) string {
+			if call == 1 {
+				return first
+			}
+			return bulk("N")
+		})
+		err := newStore(t, f, Config{}).Resolve(t.Context(), store.ID{}, store.Resolution{Fence: 1, Forget: true})
+		if !errors.Is(err, want) {
+			t.Errorf("after %q: %v, want %v", first, err, want)
+		}
+	}
+}
+
+// Where the nodes of a cluster are unknown, no command was sent.
+func TestUnknownClusterDidNotExecute(t *testing.T) {
+	t.Parallel()
+	unknown := &net.OpError{Op: "dial", Err: errors.New("nobody is there")}
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true, MaxRedirects: -1,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, unknown },
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s := over(t, client, Config{})
+	t.Cleanup(func() { _ = s.Close() })
+	ctx, id := t.Context(), store.ID{}
+	for name, call := range map[string]func() error{
+		"claim":   func() error { _, err := claim(t, s); return err },
+		"inspect": func() error { _, err := s.Inspect(ctx, id); return err },
+		"watch":   func() error { _, _, err := s.Watch(ctx, id); return err },
+		"list":    func() error { _, err := s.List(ctx, store.Query{Limit: 1}); return err },
+		"check":   func() error { _, err := s.Check(ctx); return err },
+		"probe":   func() error { return s.probe(ctx) },
+	} {
+		if err := call(); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v, want ErrUnavailable", name, err)
 		}
 	}
 }
