@@ -30,7 +30,7 @@ func (t *table) judge(_ *sqlstore.Table, on sqlstore.Conn, is map[string]string)
 	if is["process"] != strconv.FormatUint(uint64(conn.PgConn().PID()), 10) {
 		is["pooler"] = "on"
 	}
-	if observed(conn) {
+	if _, found := conn.PgConn().CustomData()[noteObserved]; found {
 		is["notices"] = "on"
 	}
 	switch conn.Config().DefaultQueryExecMode {

@@ -60,9 +60,3 @@ func unconfirmed(conn *pgx.Conn) bool {
 	delete(notes, noteUnconfirmed)
 	return found
 }
-
-// observed reports whether [ObserveNotices] configured conn.
-func observed(conn *pgx.Conn) bool {
-	_, found := conn.PgConn().CustomData()[noteObserved]
-	return found
-}
