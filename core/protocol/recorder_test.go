@@ -580,6 +580,7 @@ func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 		h["X-Sum"] = []string{"a", "b"}
 		h.Set("X-Other", "c")
 		h.Set("Trailer:Grpc-Status", "0")
+		h.Set("Trailer:Set-Cookie", "session=secret")
 		h.Set("X-Late", "no trailer")
 	}
 	first, again := b.run("k", handler).Result(), b.replay("k").Result()
@@ -587,6 +588,9 @@ func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 		if !slices.Equal(r.Trailer["X-Sum"], []string{"a", "b"}) || r.Trailer.Get("X-Other") != "c" || r.Trailer.Get("Grpc-Status") != "0" {
 			t.Errorf("the trailer is %v", r.Trailer)
 		}
+	}
+	if first.Trailer.Get("Set-Cookie") == "" || again.Trailer.Get("Set-Cookie") != "" { // R14
+		t.Errorf("the trailers are %v, and then %v", first.Trailer, again.Trailer)
 	}
 	if again.Header.Get("X-Sum")+again.Header.Get("X-Other")+again.Header.Get("X-Late")+again.Header.Get("Content-Length") != "" {
 		t.Errorf("replayed header %v", again.Header)
