@@ -140,7 +140,7 @@ func TestAlertFiresWhereNothingIsCounted(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()
 	s, m := serveThrough(t, st, unlisted{st}), watch(t)
-	await(t, "the first count to fail", func() bool {
+	labtest.Eventually(t, "the first count to fail", func() bool {
 		failed, _ := value(s.scrape()["reprise_stuck_uncounted"], "reprise_engine", "main")
 		return failed == 1
 	})
@@ -183,7 +183,7 @@ func TestAlertsFireForTheServerOfAStore(t *testing.T) {
 			s, m := serveThrough(t, st, &c.server), watch(t)
 			s.want("an order", s.send("one", "", ""), 201)
 			s.want("another order", s.send("two", "", ""), 201)
-			await(t, "the first check", func() bool {
+			labtest.Eventually(t, "the first check", func() bool {
 				failed, _ := value(s.scrape()["reprise_store_unchecked"], "reprise_engine", "main")
 				return failed == 1 || c.server.unchecked == nil && (len(c.server.findings) == 0 || s.scrape()["reprise_store_findings"] != nil)
 			})

@@ -58,7 +58,7 @@ func busy(t *testing.T) *service {
 	st := memstore.New()
 	s := serveThrough(t, st, &checked{Store: st, findings: []store.Finding{{Code: "memory", Severity: store.Unsafe}}})
 	s.counted()
-	await(t, "the first check", func() bool { return s.scrape()["reprise_store_findings"] != nil })
+	labtest.Eventually(t, "the first check", func() bool { return s.scrape()["reprise_store_findings"] != nil })
 	s.traffic()
 	s.trouble()
 	return s
@@ -67,7 +67,7 @@ func busy(t *testing.T) *service {
 // counted waits until the stuck records were counted.
 func (s *service) counted() {
 	s.Helper()
-	await(s.T, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+	labtest.Eventually(s.T, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
 }
 
 // serveOver starts a process over a store that another one may have used.
@@ -205,8 +205,8 @@ func (s *service) die() {
 		}
 	}()
 	<-s.started
-	await(s.T, "the lease to be lost", func() bool { return s.engine.Stats().Leases == 0 })
-	await(s.T, "the record to lapse", func() bool {
+	labtest.Eventually(s.T, "the lease to be lost", func() bool { return s.engine.Stats().Leases == 0 })
+	labtest.Eventually(s.T, "the record to lapse", func() bool {
 		page, err := s.store.List(s.Context(), store.Query{States: store.States(store.StateLapsed), Limit: 1})
 		return err == nil && len(page.Records) == 1
 	})
@@ -218,7 +218,7 @@ func (s *service) stuck() {
 	s.die()
 	s.want("a retry", s.send("stuck", "", ""), 409)
 	s.hold <- struct{}{}
-	await(s.T, "the attempt to end", func() bool { return s.engine.Stats().Background > 0 })
+	labtest.Eventually(s.T, "the attempt to end", func() bool { return s.engine.Stats().Background > 0 })
 	s.faults.Clear()
 }
 
@@ -255,7 +255,7 @@ func (s *service) traffic() {
 	<-s.started
 	waiter := make(chan int, 1)
 	go func() { waiter <- s.sendTo("/patient", "waited for", "", "slow") }()
-	await(s.T, "the duplicate to wait", func() bool { return s.engine.Stats().Waiting == 1 })
+	labtest.Eventually(s.T, "the duplicate to wait", func() bool { return s.engine.Stats().Waiting == 1 })
 	s.hold <- struct{}{}
 	s.want("the first", <-slow, 201)
 	s.want("the duplicate", <-waiter, 201)
