@@ -181,23 +181,13 @@ func (b *browser) enter() {
 	b.Helper()
 	script[bool](b, `window.old = true`)
 	b.keys("\r")
-	b.await("the next page", func() bool {
+	labtest.Eventually(b, "the next page", func() bool {
 		ctx, cancel := context.WithTimeout(b.tab, time.Second)
 		defer cancel()
 		next := false
 		_ = chromedp.Run(ctx, chromedp.Evaluate(`!window.old && document.readyState === "complete"`, &next)) // an error: the page went away while it was asked
 		return next
 	})
-}
-
-// await polls until a condition holds.
-func (b *browser) await(what string, holds func() bool) {
-	b.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) { //nolint:forbidigo // between two looks
-		if time.Now().After(end) {
-			b.Fatalf("waited for a minute: %s", what)
-		}
-	}
 }
 
 // looks sets the width of the window, and light or dark.

@@ -162,7 +162,7 @@ func TestAnOpenPageRefreshesItself(t *testing.T) {
 		b.visit(s.console(c.path))
 		script[int](b, c.script+`;0`)
 		id, before, fresh := s.unknown("new while "+what, ""), script[int](b, `window.ticks || 0`), false
-		b.await("three refreshes", func() bool {
+		labtest.Eventually(b, "three refreshes", func() bool {
 			fresh = strings.Contains(b.text("body"), id.Short())
 			return fresh || script[int](b, `window.ticks || 0`) >= before+3*15
 		})
