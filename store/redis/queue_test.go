@@ -213,16 +213,17 @@ func TestCallsThatWaitShareABatch(t *testing.T) {
 }
 
 // A caller may leave, and use the memory of its payload again, before its call is written
-// with those of others: it is withdrawn then. After a hook has read the arguments, its
-// caller does not know that.
+// with those of others: it is withdrawn then, and busy, also where the batch waits for the
+// connection of another call. After a hook has read the arguments, its caller does not
+// know that.
 func TestACallThatIsLeftIsTheSenders(t *testing.T) {
 	t.Parallel()
-	for reads, left := range map[bool]error{false: store.ErrBusy, true: store.ErrUnknown} {
-		testLeft(t, reads, left)
-	}
+	testLeft(t, &pipelines{}, false, store.ErrBusy)
+	testLeft(t, &pipelines{}, true, store.ErrBusy)
+	testLeft(t, &pipelines{reads: true}, false, store.ErrUnknown)
 }
 
-func testLeft(t *testing.T, reads bool, left error) {
+func testLeft(t *testing.T, hook *pipelines, exhausted bool, left error) {
 	t.Helper()
 	asked, free := make(chan struct{}, 9), make(chan struct{})
 	answer := sync.OnceFunc(func() { close(free) })
@@ -240,7 +241,18 @@ func testLeft(t *testing.T, reads bool, left error) {
 		o.PoolSize, o.ReadTimeout, o.ContextTimeoutEnabled = 1, time.Hour, false
 	})
 	taken, write := make(chan struct{}), make(chan struct{})
-	client.AddHook(&pipelines{reads: reads, before: func(context.Context, int) { close(taken); <-write }})
+	hook.before = func(ctx context.Context, _ int) {
+		if exhausted {
+			held := client.Conn()
+			defer func() { _ = held.Close() }()
+			if err := held.Ping(ctx).Err(); err != nil {
+				t.Errorf("hold the connection: %v", err)
+			}
+		}
+		close(taken)
+		<-write
+	}
+	client.AddHook(hook)
 	s := over(t, client, Config{})
 	queue := nodeFor(t, s).calls
 	ctx, cancel := context.WithCancel(t.Context())
@@ -274,7 +286,7 @@ func testLeft(t *testing.T, reads bool, left error) {
 	eventually(t, "another waits", func() bool { return queue.Waiting() == 1 })
 	cancel()
 	if err := <-leaves; !errors.Is(err, left) {
-		t.Errorf("left its batch before it was written, whose arguments are read: %t: %v, want %v", reads, err, left)
+		t.Errorf("left its batch before it was written: %v, want %v", err, left)
 	}
 	if err := <-withdrawn; !errors.Is(err, store.ErrBusy) {
 		t.Errorf("left the queue: %v, want ErrBusy", err)
@@ -285,58 +297,6 @@ func testLeft(t *testing.T, reads bool, left error) {
 	}
 	if f.sent() != "evalsha, evalsha" {
 		t.Errorf("sent %q, want no call that its caller left before", f.sent())
-	}
-}
-
-// A call that is withdrawn while its batch waits for a connection is not executed. It is
-// busy, and no reason to fail open, because the pool was exhausted.
-func TestACallThatIsLeftBeforeItsBatchHasAConnection(t *testing.T) {
-	t.Parallel()
-	asked, free := make(chan struct{}, 9), make(chan struct{})
-	f := newFake(t, func(_, _ int, _ []string) string {
-		asked <- struct{}{}
-		<-free
-		return claimed
-	})
-	client := newClient(t, f, func(o *redis.Options) { o.PoolSize, o.ReadTimeout = 1, time.Hour })
-	held := client.Conn()
-	taken := make(chan struct{})
-	client.AddHook(&pipelines{before: func(_ context.Context, calls int) {
-		if calls > 1 {
-			if err := held.Ping(t.Context()).Err(); err != nil {
-				t.Errorf("hold the connection: %v", err)
-			}
-			close(taken)
-		}
-	}})
-	s := over(t, client, Config{})
-	claim := func(ctx context.Context, id byte) <-chan error {
-		done := make(chan error, 1)
-		go func() {
-			_, err := s.Claim(ctx, store.ClaimRequest{ID: store.ID{id}, Owner: store.Owner{1}, Lease: time.Hour, Policy: store.Policy{Retention: time.Hour}})
-			done <- err
-		}()
-		return done
-	}
-	first := claim(t.Context(), 1)
-	<-asked
-	ctx, leave := context.WithCancel(t.Context())
-	leaves, stays := claim(ctx, 2), claim(t.Context(), 3)
-	eventually(t, "both wait", func() bool { return nodeFor(t, s).calls.Waiting() == 2 })
-	close(free)
-	<-taken
-	leave()
-	if err := <-leaves; !errors.Is(err, store.ErrBusy) {
-		t.Errorf("left: %v, want ErrBusy", err)
-	}
-	if err := held.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := errors.Join(<-first, <-stays); err != nil {
-		t.Error(err)
-	}
-	if f.sent() != "set, set" {
-		t.Errorf("sent %q, want no call that was withdrawn", f.sent())
 	}
 }
 
