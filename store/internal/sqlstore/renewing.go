@@ -5,13 +5,15 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/parallel"
 )
 
-// A batch is renewed in parts of eachRenews records or more, each over one connection.
-// There are at most mostRenewers parts, and half as many as the pool has connections.
+// A batch has a renewer for every eachRenews records, each over one connection: at most
+// mostRenewers, and at most half as many as the pool has connections. They take one entry
+// after the other, so that a connection that hangs holds up one entry.
 const (
 	eachRenews   = 16
 	mostRenewers = 8
@@ -25,8 +27,9 @@ func (t *Table) renewEach(ctx context.Context, rs []store.RenewRequest) ([]store
 	if _, conns := t.Conns(); conns > 0 {
 		renewers = min(renewers, max(conns/2, 1))
 	}
-	size := max(eachRenews, (len(rs)+renewers-1)/renewers)
+	renewers = min(renewers, (len(rs)+eachRenews-1)/eachRenews)
 	var (
+		next     atomic.Int64
 		statuses = slices.Repeat([]store.RenewStatus{store.RenewBusy}, len(rs))
 		group    parallel.Group
 		mu       sync.Mutex
@@ -41,12 +44,12 @@ func (t *Table) renewEach(ctx context.Context, rs []store.RenewRequest) ([]store
 			failed = err
 		}
 	}
-	for first := 0; first < len(rs); first += size {
-		at, end := first, min(first+size, len(rs))
+	take := func() int { return int(next.Add(1)) - 1 }
+	for range renewers {
 		group.Go(func() {
-			for ; at < end; at++ { // behind an entry that failed
+			for at := take(); at < len(rs); at = take() { // behind an entry that failed
 				err := t.Write(ctx, "renew", func(ctx context.Context, on Conn) error {
-					for ; at < end; at++ {
+					for ; at < len(rs); at = take() {
 						status, err := t.renew(ctx, on, &rs[at])
 						if err != nil {
 							return err

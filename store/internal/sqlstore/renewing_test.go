@@ -86,6 +86,32 @@ func TestPanicOfADriverIsAnError(t *testing.T) {
 	}
 }
 
+// TestAConnectionThatHangsHoldsUpOneEntry: the others renew the rest of the batch.
+func TestAConnectionThatHangsHoldsUpOneEntry(t *testing.T) {
+	t.Parallel()
+	const entries = 4 * eachRenews
+	var statements atomic.Int64
+	rest := make(chan struct{})
+	table := tableOn(t, func() error {
+		switch statements.Add(1) {
+		case 1:
+			select {
+			case <-rest:
+			case <-time.After(time.Minute):
+			}
+			return io.ErrUnexpectedEOF
+		case 2*entries - 1: // each of the rest is renewed, and then looked at
+			close(rest)
+		}
+		return nil
+	})
+	got, err := table.Renew(t.Context(), renewals(entries))
+	slices.Sort(got)
+	if want := append([]store.RenewStatus{store.RenewBusy}, slices.Repeat([]store.RenewStatus{store.RenewLost}, entries-1)...); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want one busy, and %d lost", got, err, entries-1)
+	}
+}
+
 // TestRenewalStartsAgainAfterADeadlock as often as any other operation.
 func TestRenewalStartsAgainAfterADeadlock(t *testing.T) {
 	t.Parallel()
