@@ -141,6 +141,8 @@ func (t *Table) checkSchema(ctx context.Context) (f store.Finding, found bool, e
 		return err
 	})
 	if found && applied == 0 { // or it has another name
+		ctx, cancel := context.WithTimeout(ctx, time.Second) // a table of others may be locked
+		defer cancel()
 		if others, _ := t.Elsewhere(ctx); len(others) > 0 {
 			f.Detail += "; if Config has the wrong name: there are records in " + strings.Join(others, ", ")
 		}
