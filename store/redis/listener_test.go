@@ -93,6 +93,13 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 	}
 	stopAgain()
 	eventually(t, "its end is sent", func() bool { return f.sent() == "ssubscribe a, sunsubscribe a" })
+	s.mu.Lock() // the watch of another began and the last one ended, before run saw either
+	l.queue(&l.on, "b")
+	l.queue(&l.off, "b")
+	s.mu.Unlock()
+	eventually(t, "a channel in both lists is subscribed to", func() bool {
+		return strings.HasSuffix(f.sent(), ", sunsubscribe b, ssubscribe b")
+	})
 	last, _ := watch()
 	listens := func() bool {
 		stacks := make([]byte, 1<<20)
