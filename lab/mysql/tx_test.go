@@ -29,6 +29,14 @@ func handlers(t *testing.T, conns int, c reprisemysql.Config) *labtest.SQLHandle
 	return &labtest.SQLHandlers{DB: db, Store: newStore(t, db, c), Tx: reprisemysql.Tx}
 }
 
+// TestCommitOfAHandlerIsRefused by the error that this package exports.
+func TestCommitOfAHandlerIsRefused(t *testing.T) {
+	t.Parallel()
+	a := begin(t, transactional(t, mysqlserver.Pool(t, newDatabase(t), 0), reprisemysql.Config{}), labtest.NewClaim())
+	labtest.Want(t, "Commit", a.Tx.Commit(), reprisemysql.ErrTxManaged)
+	labtest.Must(t, a.End(t))
+}
+
 // TestDeadlockInAHandlerUndoesWhatFollows: the server has rolled back the whole
 // transaction, and a handler that goes on has no effect.
 func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {

@@ -116,9 +116,10 @@ func TestPostgresSQLPools(t *testing.T) {
 func pgTxOnce(t *testing.T, st *labtest.TxStore) {
 	t.Helper()
 	r := labtest.Claimed(t, st)
-	if _, err := sqlTx(t, st, r).ExecContext(t.Context(), "SELECT 1"); err != nil {
-		t.Fatal(err)
-	}
+	tx := sqlTx(t, st, r)
+	_, err := tx.ExecContext(t.Context(), "SELECT 1")
+	labtest.Must(t, err)
+	labtest.Want(t, "Commit", tx.Commit(), reprisepg.ErrTxManaged)
 	labtest.Must(t, labtest.Complete(t, st, r, "answer"))
 	labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 }
