@@ -85,6 +85,12 @@ var bodyCases = []testCase{
 			}
 			srv.ran(0)
 			srv.wantNoStoreCall()
+			w := srv.dial()
+			c = c.freshKey().withBody("waited for it")
+			w.write(c.head(line{"Content-Length", "13"}))
+			w.await("HTTP/1.1 100 Continue\r\n\r\n")
+			w.write(c.body)
+			srv.wantRun(w.read())
 		},
 	},
 	{
