@@ -116,12 +116,6 @@ var cases = []smokeCase{
 		}
 		p.ran(r, 2)
 	}},
-	{rule("M5", "A key does not wait for another one."), 0, false, func(p *pair) {
-		slow, other := p.request("slow", adaptertest.Program{DelayMS: 8000}), p.request("other", adaptertest.Program{Status: 202})
-		p.soon.postLater(p, slow)
-		p.wants(p.a.post(p.Context(), other), 202, false)
-		p.wants(p.b.post(p.Context(), other), 202, true)
-	}},
 	{rule("M6", "A different request with the key is refused, and the record stays."), 0, false, func(p *pair) {
 		r := p.request("reused", adaptertest.Program{Status: 202})
 		p.wants(p.a.post(p.Context(), r), 202, false)
