@@ -45,7 +45,8 @@ func TestKeysThatAnOuterLayerSetsCount(t *testing.T) {
 	s.Ran(2)
 }
 
-// The name of a field is case-insensitive, also where the server leaves it as it was sent.
+// The name of a field is case-insensitive, also where the server leaves it as it was
+// sent.
 func TestKeyIsFoundInAFieldThatIsNotNormalized(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{fiber: fiber.Config{DisableHeaderNormalizing: true}}, handle(echo))

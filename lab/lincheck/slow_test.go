@@ -84,11 +84,12 @@ func op(client int, in input, out output, from, to time.Duration) porcupine.Oper
 	return porcupine.Operation{ClientId: client, Input: in, Call: int64(out.at.from), Output: out, Return: int64(out.at.to)}
 }
 
-// TestModelKnowsStandstills: a server that stands still between the clock of a claim and
-// its snapshot finds a record that was claimed, and released, in between. The fence is one
-// more than that of this record then, and the lease counts from the clock. And a renewal
-// that finds the row of its owner's record, which has ended, locked by the claim that
-// begins it anew does not wait; another owner's record explains no busy renewal.
+// TestModelKnowsStandstills: a server that stands still between the clock of a claim
+// and its snapshot finds a record that was claimed, and released, in between. The fence
+// is one more than that of this record then, and the lease counts from the clock. And a
+// renewal that finds the row of its owner's record, which has ended, locked by the
+// claim that begins it anew does not wait; another owner's record explains no busy
+// renewal.
 func TestModelKnowsStandstills(t *testing.T) {
 	t.Parallel()
 	claims := func(owner byte, lease, retention time.Duration) input {

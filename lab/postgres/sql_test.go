@@ -30,7 +30,8 @@ func pgSQLSetup(t *testing.T) (*pgFixture, *labtest.TxStore, *sql.DB) {
 	t.Helper()
 	server := servers.SharedPostgres(t)
 	f, db := pgSetup(t, server), labtest.NewDB(t, server.URL())
-	return f, f.transactionalSQL(t, db), db
+	st := f.transactionalSQL(t, db)
+	return f, st, db
 }
 
 // sqlTx returns the transaction of a claim as its handler finds it.

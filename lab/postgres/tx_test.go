@@ -20,7 +20,8 @@ func pgTxSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *labtes
 	t.Helper()
 	f := pgSetup(t, servers.SharedPostgres(t), options...)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
-	return f, f.Transactional(t)
+	st := f.Transactional(t)
+	return f, st
 }
 
 // effects returns how many effects there are.

@@ -33,8 +33,9 @@ func (t *table) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found 
 
 // CompleteOwn implements [sqlstore.Own].
 func (t *table) CompleteOwn(ctx context.Context, on sqlstore.Conn, r *store.CompleteRequest) (done bool, err error) {
-	read := func(sqlstore.Row) error { done = true; return nil }
-	err = connectionOf(on).send(ctx, func() []statementCall { return []statementCall{{t.statements.completeOwn, completionArgs(r), read}} })
+	err = connectionOf(on).send(ctx, func() []statementCall {
+		return []statementCall{{t.statements.completeOwn, completionArgs(r), func(sqlstore.Row) error { done = true; return nil }}}
+	})
 	return done, t.Dialect.Executed(err)
 }
 

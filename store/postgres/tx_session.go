@@ -78,7 +78,8 @@ func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 		}
 		var process uint32
 		_, _, err := send(ctx, conn, t.prepared, statementCall{text: beginTx}, statementCall{
-			s.statements.limits, []any{strconv.FormatInt(s.Options.TxTimeout.Milliseconds(), 10) + "ms"},
+			s.statements.limits,
+			[]any{strconv.FormatInt(s.Options.TxTimeout.Milliseconds(), 10) + "ms"},
 			func(row sqlstore.Row) error { return row.Scan(&t.beganAt, &process, nil, nil) },
 		})
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was

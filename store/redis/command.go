@@ -63,8 +63,8 @@ type command struct {
 // maxArgs is the number of arguments of the largest command: a completion with two keys.
 const maxArgs = 4 + 1 + 4
 
-// callScript makes c a call of its script on its key. The arguments are pointers into c, so
-// that they cost no allocation.
+// callScript makes c a call of its script on its key. The arguments are pointers into
+// c, so that they cost no allocation.
 func (c *command) callScript(args ...any) {
 	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.Digest, 1, &c.key
 	c.n = 4

@@ -53,9 +53,9 @@ func TestACursorBelongsToItsStore(t *testing.T) {
 	}
 }
 
-// newCluster returns a store over three servers that have a record each: 1, 2 and 3 in the
-// order of their addresses. id is that of the node that has the slots; while it is empty,
-// no server tells.
+// newCluster returns a store over three servers that have a record each: 1, 2 and 3 in
+// the order of their addresses. id is that of the node that has the slots; while it is
+// empty, no server tells.
 func newCluster(t *testing.T, id *atomic.Value) *Store {
 	t.Helper()
 	var addrs []string

@@ -63,11 +63,12 @@ func walk(t *testing.T, s *Store, limit int) (pages []string, err error) {
 }
 
 // last returns the last bytes of IDs as digits.
-func last(records []store.Record) (digits string) {
-	for _, r := range records {
-		digits += string('0' + rune(r.ID[31]))
+func last(records []store.Record) string {
+	digits := make([]byte, len(records))
+	for i := range records {
+		digits[i] = '0' + records[i].ID[31]
 	}
-	return digits
+	return string(digits)
 }
 
 func TestAListingShowsEachRecordOnce(t *testing.T) {

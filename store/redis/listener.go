@@ -34,8 +34,8 @@ type listeners struct {
 
 // listener wakes the requests that wait for a record to change, by sharded pub/sub. All
 // watches of one server share one subscribed connection. Its goroutine subscribes and
-// unsubscribes, so that ending a watch does not wait for the network. It ends by close, or
-// when its client is closed.
+// unsubscribes, so that ending a watch does not wait for the network. It ends by close,
+// or when its client is closed.
 type listener struct {
 	sub *redis.PubSub
 	ctx context.Context // ends with the listener
@@ -164,8 +164,8 @@ func (l *listener) drop(name string) {
 	}
 }
 
-// run makes the subscriptions follow the watches, and passes on what the server publishes,
-// until the subscription is closed.
+// run makes the subscriptions follow the watches, and passes on what the server
+// publishes, until the subscription is closed.
 func (l *listener) run() {
 	events := l.sub.ChannelWithSubscriptions()
 	for open := true; open; {

@@ -81,9 +81,9 @@ func (c *command) decide() bool {
 	n := c.claim
 	c.err = nil
 	if c.granted() {
-		// Until the lease ends, only its owner changes the expiry of the record; afterwards any
-		// claim may. So the expiry counts only if it was read in time. The lease starts with the
-		// millisecond of the claim.
+		// Until the lease ends, only its owner changes the expiry of the record; afterwards
+		// any claim may. So the expiry counts only if it was read in time. The lease starts
+		// with the millisecond of the claim.
 		expires, err := c.tail.Result()
 		now := time.Now()
 		late := tooLong(n.request.Lease, now.Sub(n.sent), now.Round(0).Sub(n.sent.Round(0)))

@@ -63,10 +63,10 @@ func (s *Store) knownServer(ctx context.Context, addr string) (*redis.Client, er
 	return nil, fmt.Errorf("the cluster moves the key to %s, which has no slots yet", addr)
 }
 
-// send makes one attempt. Each command carries its error. If there is only one, it may be
-// sent in a batch of others, and an error means that the batch may still use it. Several
-// are sent in one pipeline for each node, and not by the cluster client, which gives up on
-// all commands when one of them times out.
+// send makes one attempt. Each command carries its error. If there is only one, it may
+// be sent in a batch of others, and an error means that the batch may still use it.
+// Several are sent in one pipeline for each node, and not by the cluster client, which
+// gives up on all commands when one of them times out.
 func (s *Store) send(ctx context.Context, open []*command) error {
 	if len(open) == 1 {
 		if n := s.nodeOf(ctx, open[0]); n != nil {

@@ -212,10 +212,10 @@ func TestCallsThatWaitShareABatch(t *testing.T) {
 	}
 }
 
-// A caller may leave, and use the memory of its payload again, before its call is written
-// with those of others: it is withdrawn then, and busy, also where the batch waits for the
-// connection of another call. After a hook has read the arguments, its caller does not
-// know that.
+// A caller may leave, and use the memory of its payload again, before its call is
+// written with those of others: it is withdrawn then, and busy, also where the batch
+// waits for the connection of another call. After a hook has read the arguments, its
+// caller does not know that.
 func TestACallThatIsLeftIsTheSenders(t *testing.T) {
 	t.Parallel()
 	testLeft(t, &pipelines{}, false, store.ErrBusy)

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// The flags of these scripts change no answer, so lab does not miss them: a server refuses
-// a write of theirs, and without the second one it shows a count no records of other slots.
+// The flags of these scripts change no answer, so lab does not miss them: a server
+// refuses a write of theirs, and without the second one it shows a count no records of
+// other slots.
 func TestScriptsThatOnlyReadSaySo(t *testing.T) {
 	t.Parallel()
 	for script, flags := range map[*Script]string{InspectScript: readOnly, CountScript: scanning} {
