@@ -3,6 +3,7 @@ package reprisemysql_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"net/http"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -44,4 +45,17 @@ func ExampleTx() {
 		}
 		w.WriteHeader(http.StatusCreated) // committed, and only then sent
 	}
+}
+
+// The schema for another migration tool.
+func ExampleMigrations() {
+	list, err := reprisemysql.Migrations(reprisemysql.Config{Table: "payments"})
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range list {
+		fmt.Println(m.Version, m.Name, len(m.Goose) > 0)
+	}
+	// Output:
+	// 1 0001_records true
 }
