@@ -216,7 +216,11 @@ func (s *service) die() {
 func (s *service) stuck() {
 	s.Helper()
 	s.die()
-	s.want("a retry", s.send("stuck", "", ""), 409)
+	labtest.Eventually(s.T, "a retry to find the lapsed record", func() bool {
+		s.want("a retry", s.send("stuck", "", ""), 409)
+		lapsed, _ := value(s.scrape()["reprise_requests_total"], "reprise_outcome", "lapsed")
+		return lapsed > 0
+	})
 	s.hold <- struct{}{}
 	labtest.Eventually(s.T, "the attempt to end", func() bool { return s.engine.Stats().Background > 0 })
 	s.faults.Clear()
