@@ -19,6 +19,20 @@ const (
 	mostRenewers = 8
 )
 
+// renewals are the entries of a batch, which its renewers take.
+type renewals struct {
+	*Table
+
+	entries  []store.RenewRequest
+	statuses []store.RenewStatus
+	next     atomic.Int64       // the first entry that none has taken
+	allTaken context.CancelFunc // ends the waiting for a connection
+
+	mu       sync.Mutex
+	answered bool
+	failed   error // the weakest of all: any entry may have been renewed
+}
+
 // renewEach renews the entries of a batch independently of each other. If one has an
 // answer of the server, those without one answer RenewBusy, and their error is dropped:
 // the entry was not begun, or it failed and may have been renewed.
@@ -28,46 +42,73 @@ func (t *Table) renewEach(ctx context.Context, rs []store.RenewRequest) ([]store
 		renewers = min(renewers, max(conns/2, 1))
 	}
 	renewers = min(renewers, (len(rs)+eachRenews-1)/eachRenews)
-	var (
-		next     atomic.Int64
-		statuses = slices.Repeat([]store.RenewStatus{store.RenewBusy}, len(rs))
-		group    parallel.Group
-		mu       sync.Mutex
-		answered bool
-		failed   error // the weakest of all: any entry may have been renewed
-	)
-	note := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		answered = answered || err == nil
-		if failed == nil || errors.Is(err, store.ErrUnknown) {
-			failed = err
-		}
-	}
-	take := func() int { return int(next.Add(1)) - 1 }
+	waits, allTaken := context.WithCancel(ctx)
+	defer allTaken()
+	b := renewals{Table: t, entries: rs, statuses: slices.Repeat([]store.RenewStatus{store.RenewBusy}, len(rs)), allTaken: allTaken}
+	var group parallel.Group
 	for range renewers {
 		group.Go(func() {
-			for at := take(); at < len(rs); at = take() { // behind an entry that failed
-				err := t.Write(ctx, "renew", func(ctx context.Context, on Conn) error {
-					for ; at < len(rs); at = take() {
-						status, err := t.renew(ctx, on, &rs[at])
-						if err != nil {
-							return err
-						}
-						statuses[at] = status
-						note(nil)
-					}
-					return nil
-				})
-				if note(err); ctx.Err() != nil || !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnknown) {
-					return
-				}
+			for b.renew(ctx, waits) { // behind an entry that failed
 			}
 		})
 	}
 	group.Wait()
-	if !answered {
-		return nil, failed
+	if !b.answered {
+		return nil, b.failed
 	}
-	return statuses, nil
+	return b.statuses, nil
+}
+
+// renew renews entries over one connection, and reports whether an entry failed behind
+// which others may be renewed. It takes none before it has the connection, for which it
+// waits until waits ends.
+func (b *renewals) renew(ctx, waits context.Context) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(waits, cancel)
+	entry := -1
+	err := b.Write(ctx, "renew", func(ctx context.Context, on Conn) error {
+		if entry < 0 {
+			if !stop() {
+				return nil
+			}
+			entry = b.take()
+		}
+		for ; entry < len(b.entries); entry = b.take() {
+			status, err := b.Table.renew(ctx, on, &b.entries[entry])
+			if err != nil {
+				return err
+			}
+			b.statuses[entry] = status
+			b.note(nil)
+		}
+		return nil
+	})
+	if err == nil || entry < 0 && b.left() <= 0 {
+		return false
+	}
+	b.note(err)
+	return entry >= 0 && ctx.Err() == nil && (errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnknown))
+}
+
+// take returns the next entry, or one that is not there.
+func (b *renewals) take() int {
+	entry := int(b.next.Add(1)) - 1
+	if b.left() <= 0 {
+		b.allTaken()
+	}
+	return entry
+}
+
+// left returns how many entries none has taken, or less than that.
+func (b *renewals) left() int { return len(b.entries) - int(b.next.Load()) }
+
+// note notes the answer for an entry, or for one that failed.
+func (b *renewals) note(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answered = b.answered || err == nil
+	if b.failed == nil || errors.Is(err, store.ErrUnknown) {
+		b.failed = err
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func tableOn(t *testing.T, statement func() error) *Table {
 	return NewTable(db, d, Options{}, &Direct{With: db.lend, Dialect: d}, func() (used, limit int) { return 0, 0 })
 }
 
-func renewals(n int) []store.RenewRequest {
+func requests(n int) []store.RenewRequest {
 	rs := make([]store.RenewRequest, n)
 	for i := range rs {
 		rs[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.NewOwner(), Lease: time.Minute}
@@ -72,7 +73,7 @@ func renewals(n int) []store.RenewRequest {
 func TestPanicOfADriverIsAnError(t *testing.T) {
 	t.Parallel()
 	table := tableOn(t, func() error { panic("of the driver") })
-	if _, err := table.Renew(t.Context(), renewals(3*eachRenews)); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := table.Renew(t.Context(), requests(3*eachRenews)); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a read: %v, want ErrUnavailable", err)
 	}
 	if err := table.Writer.Write(t.Context(), "claim", func(ctx context.Context, on Conn) error {
@@ -105,10 +106,52 @@ func TestAConnectionThatHangsHoldsUpOneEntry(t *testing.T) {
 		}
 		return nil
 	})
-	got, err := table.Renew(t.Context(), renewals(entries))
+	got, err := table.Renew(t.Context(), requests(entries))
 	slices.Sort(got)
 	if want := append([]store.RenewStatus{store.RenewBusy}, slices.Repeat([]store.RenewStatus{store.RenewLost}, entries-1)...); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want one busy, and %d lost", got, err, entries-1)
+	}
+}
+
+// exhausted is a Writer that has connections for the first writes only.
+type exhausted struct {
+	Writer
+
+	left  atomic.Int64
+	waits sync.WaitGroup // for writes without one
+}
+
+func (w *exhausted) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+	if w.left.Add(-1) < 0 {
+		w.waits.Done()
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return w.Writer.Write(ctx, op, f)
+}
+
+// TestARenewerWithoutAConnectionHoldsUpNoEntry: the one that has a connection renews the
+// batch. If none has one, the batch fails.
+func TestARenewerWithoutAConnectionHoldsUpNoEntry(t *testing.T) {
+	t.Parallel()
+	const renewers, entries = 4, 4 * eachRenews
+	for conns, want := range [][]store.RenewStatus{nil, slices.Repeat([]store.RenewStatus{store.RenewLost}, entries)} {
+		var pool exhausted
+		table := tableOn(t, func() error {
+			pool.waits.Wait()
+			return nil
+		})
+		pool.Writer = table.Writer
+		pool.left.Store(int64(conns))
+		pool.waits.Add(renewers - conns)
+		table.Writer = &pool
+		patience := []time.Duration{10 * time.Millisecond, time.Minute}[conns]
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		got, err := table.Renew(ctx, requests(entries))
+		if !slices.Equal(got, want) || (err == nil) != (want != nil) {
+			t.Errorf("with %d connections: %v, %v; want %v", conns, got, err, want)
+		}
+		cancel()
 	}
 }
 
@@ -131,7 +174,7 @@ func TestRenewalStartsAgainAfterADeadlock(t *testing.T) {
 			}
 			return nil
 		})
-		got, err := table.Renew(t.Context(), renewals(2))
+		got, err := table.Renew(t.Context(), requests(2))
 		if !slices.Equal(got, c.want) || !errors.Is(err, c.err) {
 			t.Errorf("after %d deadlocks: %v, %v; want %v, %v", c.deadlocks, got, err, c.want, c.err)
 		}
@@ -172,7 +215,7 @@ func TestBatchFailsWithItsWeakestError(t *testing.T) {
 	} {
 		table := tableOn(t, func() error { return nil })
 		table.Writer = &failing{errs: c.errs}
-		if statuses, err := table.Renew(t.Context(), renewals(2*eachRenews)); !errors.Is(err, c.want) || statuses != nil {
+		if statuses, err := table.Renew(t.Context(), requests(2*eachRenews)); !errors.Is(err, c.want) || statuses != nil {
 			t.Errorf("%s: %v, %v; want %v", name, statuses, err, c.want)
 		}
 	}
