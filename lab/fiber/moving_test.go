@@ -2,6 +2,7 @@ package labfiber_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -50,7 +51,11 @@ func TestFromFibersOwnMiddleware(t *testing.T) {
 	t.Parallel()
 	client, prefix := labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), labtest.RedisPrefix()
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix + "reprise:"})
-	guard, err := protocol.New(st, protocol.Config{Key: protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key")})
+	guard, err := protocol.New(st, protocol.Config{
+		Key:     protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key"),
+		Methods: []string{"POST", "PUT", "PATCH", "DELETE"},
+		Limits:  protocol.Limits{RequestBody: 4 << 20, ResponseBody: 4 << 20},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +63,17 @@ func TestFromFibersOwnMiddleware(t *testing.T) {
 	var orders atomic.Int64
 	release := func(layers ...fiber.Handler) *fiber.App {
 		app := fiber.New()
-		app.Post("/orders", append(layers, func(c *fiber.Ctx) error {
-			return c.Status(fiber.StatusCreated).JSON(fiber.Map{"order": orders.Add(1)})
+		app.All("/orders", append(layers, func(c *fiber.Ctx) error {
+			order := orders.Add(1)
+			switch c.Query("first") {
+			case "fails": // with a response, which Fiber's layer keeps
+				return c.Status(fiber.StatusBadGateway).JSON(fiber.Map{"order": order})
+			case "errs": // with an error, which it does not keep
+				if order%2 == 1 {
+					return fiber.NewError(fiber.StatusPaymentRequired)
+				}
+			}
+			return c.Status(fiber.StatusCreated).JSON(fiber.Map{"order": order})
 		})...)
 		return app
 	}
@@ -67,16 +81,18 @@ func TestFromFibersOwnMiddleware(t *testing.T) {
 	theirs := func() fiber.Handler {
 		return idempotency.New(idempotency.Config{Storage: shared{client, prefix + "fiber:", t}})
 	}
-	unrecorded := func(c *fiber.Ctx) error {
+	mirrored := func(c *fiber.Ctx) error {
 		err := c.Next()
-		if idempotency.IsFromCache(c) {
+		if idempotency.WasPutToCache(c) {
+			protocol.Keep(c.UserContext())
+		} else {
 			protocol.Release(c.UserContext())
 		}
 		return err
 	}
-	old, during, after := release(theirs()), release(ours, unrecorded, theirs()), release(ours)
-	post := func(app *fiber.App, key, body string) (int, string) {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader(body))
+	old, during, after := release(theirs()), release(ours, mirrored, theirs()), release(ours)
+	send := func(app *fiber.App, method, first, key, body string) (int, string) {
+		r := httptest.NewRequestWithContext(t.Context(), method, "/orders?first="+first, strings.NewReader(body))
 		r.Header.Set("X-Idempotency-Key", key)
 		resp, err := app.Test(r, -1)
 		if err != nil {
@@ -89,33 +105,49 @@ func TestFromFibersOwnMiddleware(t *testing.T) {
 		}
 		return resp.StatusCode, string(answer)
 	}
-	for key, releases := range map[string][]*fiber.App{
-		"10000000-0000-4000-8000-000000000001": {old, during, during},          // a retry after the deploy, and one after that
-		"10000000-0000-4000-8000-000000000002": {during, old, during},          // side by side
-		"10000000-0000-4000-8000-000000000003": {during, during, old},          // rolled back
-		"10000000-0000-4000-8000-000000000004": {during, during, after},        // the last step
-		"10000000-0000-4000-8000-000000000005": {during, after, after, during}, // and back from it
+	for i, c := range []struct {
+		releases      []*fiber.App
+		method, first string
+		status        int
+	}{
+		{[]*fiber.App{old, during, during}, http.MethodPost, "", 201},             // a retry after the deploy, and one after that
+		{[]*fiber.App{during, old, during}, http.MethodPost, "", 201},             // side by side
+		{[]*fiber.App{during, during, old}, http.MethodPost, "", 201},             // rolled back
+		{[]*fiber.App{during, during, after}, http.MethodDelete, "", 201},         // the last step
+		{[]*fiber.App{during, after, after, during}, http.MethodPut, "", 201},     // and back from it
+		{[]*fiber.App{during, old, during, after}, http.MethodPost, "fails", 502}, // a 5xx that the old layer keeps
 	} {
+		key := fmt.Sprintf("10000000-0000-4000-8000-%012d", i)
 		before, first := orders.Load(), ""
-		for i, app := range releases {
-			status, answer := post(app, key, "")
+		for i, app := range c.releases {
+			status, answer := send(app, c.method, c.first, key, strings.Repeat("-", 3<<20))
 			if i == 0 {
 				first = answer
 			}
-			if status != http.StatusCreated || answer != first {
-				t.Errorf("%s: release %d answered %d %q, want %q", key, i, status, answer, first)
+			if status != c.status || answer != first {
+				t.Errorf("%s: release %d answered %d %q, want %d %q", key, i, status, answer, c.status, first)
 			}
 		}
 		if n := orders.Load() - before; n != 1 {
 			t.Errorf("%s: %d orders, want 1", key, n)
 		}
 	}
-	key := "10000000-0000-4000-8000-000000000006"
-	_, first := post(old, key, "a book")
-	if _, answer := post(during, key, "a pen"); answer != first {
+	key := "10000000-0000-4000-8000-00000000000a" // an error is not kept, as it was not
+	orders.Store(orders.Load() / 2 * 2)
+	for i, c := range []struct {
+		app    *fiber.App
+		status int
+	}{{during, 402}, {old, 201}, {during, 201}} {
+		if status, answer := send(c.app, http.MethodPost, "errs", key, ""); status != c.status {
+			t.Errorf("after an error, request %d: %d %q, want %d", i, status, answer, c.status)
+		}
+	}
+	key = "10000000-0000-4000-8000-00000000000b"
+	_, first := send(old, http.MethodPost, "", key, "a book")
+	if _, answer := send(during, http.MethodPost, "", key, "a pen"); answer != first {
 		t.Errorf("another body at both layers: %q, want the old answer %q", answer, first)
 	}
-	if _, answer := post(after, key, "a pen"); answer == first {
+	if _, answer := send(after, http.MethodPost, "", key, "a pen"); answer == first {
 		t.Errorf("the old answer %q was recorded for another body", first)
 	}
 }
