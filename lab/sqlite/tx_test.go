@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -113,6 +115,42 @@ func TestWritesWaitForTheHandlerThatWrites(t *testing.T) {
 				t.Errorf("a claim that waited: %v", err)
 			}
 		}
+	})
+}
+
+// TestARenewalWaitsForOneHandler: the next one waits for it, however many there are.
+func TestARenewalWaitsForOneHandler(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		st := labtest.NewTxStore(d.handlers(t, 0, reprisesqlite.Config{TxTimeout: time.Hour}).Store)
+		running, next := labtest.Claimed(t, st), labtest.Claimed(t, st)
+		writer := begin(t, st, labtest.NewClaim())
+		waiting := func(n int64) {
+			t.Helper()
+			labtest.Eventually(t, fmt.Sprintf("%d wait", n), func() bool {
+				return slices.ContainsFunc(st.Usage(), func(u store.Usage) bool { return u.Name == "slots" && u.Waiting == n })
+			})
+		}
+		begun := make(chan error, 1)
+		go func() {
+			_, err := reprisesqlite.Tx(st.Bind(context.WithoutCancel(t.Context()), next.ID, next.Owner))
+			begun <- err
+		}()
+		waiting(1)
+		renewed := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			_, err := st.Renew(ctx, []store.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Hour}})
+			renewed <- err
+		}()
+		waiting(2)
+		labtest.Must(t, writer.End(t))
+		if err := <-renewed; err != nil {
+			t.Errorf("a renewal behind a handler: %v", err)
+		}
+		labtest.Must(t, <-begun)
+		labtest.Must(t, labtest.Complete(t, st, next, ""))
 	})
 }
 

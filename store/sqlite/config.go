@@ -1,6 +1,7 @@
 package reprisesqlite
 
 import (
+	"cmp"
 	"log/slog"
 	"strings"
 	"time"
@@ -21,7 +22,8 @@ type Config struct {
 	Table string
 
 	// TxTimeout is the longest that the transaction of a handler may last, 1 s to 24 h; zero
-	// means a minute. At its end the store rolls back: see [Tx].
+	// means 5 s. At its end the store rolls back: see [Tx]. Renewals wait for it, so a
+	// transaction that is longer than half of a lease may cost other attempts theirs.
 	TxTimeout time.Duration
 
 	// PurgeEvery is how often the store deletes expired records while an engine uses it, 1 s
@@ -37,5 +39,6 @@ type Config struct {
 // options returns c with the one name of its table.
 func (c Config) options() sqlstore.Options {
 	c.Table = strings.ToLower(c.Table)
+	c.TxTimeout = cmp.Or(c.TxTimeout, 5*time.Second)
 	return sqlstore.Options(c)
 }

@@ -30,7 +30,12 @@ func Of(conns, spare int) *Slots {
 }
 
 // Take waits for a slot. It returns the error of ctx if that ends first.
-func (s *Slots) Take(ctx context.Context) error {
+func (s *Slots) Take(ctx context.Context) error { return s.take(ctx, false) }
+
+// TakeNext is Take at the head of the line.
+func (s *Slots) TakeNext(ctx context.Context) error { return s.take(ctx, true) }
+
+func (s *Slots) take(ctx context.Context, next bool) error {
 	if s == nil {
 		return nil
 	}
@@ -41,7 +46,11 @@ func (s *Slots) Take(ctx context.Context) error {
 		return nil
 	}
 	granted := make(chan struct{})
-	s.queue = append(s.queue, granted)
+	place := len(s.queue)
+	if next {
+		place = 0
+	}
+	s.queue = slices.Insert(s.queue, place, granted)
 	s.mu.Unlock()
 	select {
 	case <-granted:
@@ -58,7 +67,7 @@ func (s *Slots) Take(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Release passes a slot on to the caller that has waited longest.
+// Release passes a slot on to the caller at the head of the line.
 func (s *Slots) Release() {
 	if s == nil {
 		return

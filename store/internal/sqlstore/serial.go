@@ -31,8 +31,9 @@ type operation struct {
 const beginWriter = "BEGIN IMMEDIATE"
 
 // newSerial returns the writer of a database. In turns, of which there is one, its
-// transactions wait for those of handlers, first come, first served. The queue bounds the
-// operations of a transaction, so that it takes some milliseconds at most.
+// transactions wait for the handler that has it, before all others, whose number says
+// nothing of how long a lease may wait for its renewal. The queue bounds the operations of
+// a transaction, so that it takes some milliseconds at most.
 func newSerial(db *Pool, d *Dialect, turns *slots.Slots) *serial {
 	w := &serial{db: db, dialect: d, turns: turns}
 	w.queue = batching.New(batching.Config[operation]{
@@ -77,7 +78,7 @@ func (e statementError) Unwrap() error { return e.error }
 // transact executes a batch in one transaction.
 func (w *serial) transact(ctx context.Context, batch []batching.Sent[operation]) error {
 	op := batch[0].Value().name
-	if err := w.turns.Take(ctx); err != nil {
+	if err := w.turns.TakeNext(ctx); err != nil {
 		return w.dialect.Fail(op, err)
 	}
 	defer w.turns.Release()
