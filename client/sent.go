@@ -10,7 +10,7 @@ import (
 // attempt reached the service: a refused connection, an unknown name, a failed TLS
 // handshake, a context that ended before there was a connection. It is true for
 // [NotSentError] and for errors that wrap one, such as those of an [http.Client]. A
-// handler that made the call may then release its own key.
+// handler that made the call in its first attempt may then release its own key.
 //
 // It is false for everything else: the operation may have run. It is false for the errors
 // of other transports, too, because they do not tell: net/http silently repeats a request

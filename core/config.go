@@ -13,7 +13,7 @@ import (
 type Config struct {
 	// Lease is how long an attempt may go without renewal before another may take it
 	// over. The engine renews at a third of it, so it bounds the wait after a crash, not
-	// the handler. Default 30 s, at least 1 s.
+	// the handler. Default 30 s, 10 s of a guard that is made transactional; at least 1 s.
 	Lease time.Duration
 
 	// Retention is how long a result is replayed if its operation names no retention.

@@ -166,7 +166,7 @@ func notice(e *Event) (slog.Level, string) {
 	}
 	switch e.End {
 	case EndSuperseded, EndContested:
-		return slog.LevelWarn, "reprise: two attempts of one operation ran; the later one's result counts"
+		return slog.LevelWarn, "reprise: another attempt or an operator took an operation over; this attempt's result does not count"
 	case EndUnrecorded:
 		return slog.LevelError, "reprise: a result was sent that is not recorded"
 	case EndNotApplied:
@@ -183,7 +183,7 @@ func notice(e *Event) (slog.Level, string) {
 	}
 	switch {
 	case e.isTakeover():
-		return slog.LevelWarn, "reprise: an attempt took over a lapsed record; the attempt before it may have had effects"
+		return slog.LevelWarn, "reprise: an attempt took over a lapsed record; the one before it may have had effects outside of the store's transaction"
 	case e.Outcome == Lapsed:
 		return slog.LevelWarn, "reprise: a request was refused because the outcome of its last attempt is unknown; resolve its record"
 	case e.Outcome == Unprotected && e.Counted:

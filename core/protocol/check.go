@@ -282,7 +282,7 @@ const (
 	errKeyBare     keyError = "is neither a quoted string nor made of letters, digits and . _ ~ : + / = - only"
 	errKeyUnquoted keyError = "is not a quoted string (RFC 9651)"
 	errKeyString   keyError = "is not one well-formed quoted string (RFC 9651)"
-	errKeyRepeated keyError = "appears more than once"
+	errKeyRepeated keyError = "appears more than once, under one name or several"
 
 	errKeyQuery   keyError = "is not encoded as the value of a query parameter"
 	errKeyJSON    keyError = "cannot be read: the body is not JSON, or can be read in more than one way"

@@ -25,8 +25,8 @@ type Config struct {
 	// keyed method, and must not read the body.
 	Skip func(ctx context.Context, r *Request) bool
 
-	// Methods are the methods that are keyed, in upper case. The default is POST and
-	// PATCH. GET, HEAD, OPTIONS, TRACE and CONNECT are never keyed.
+	// Methods are the methods that are keyed, in upper case; a key of another is ignored.
+	// The default is POST and PATCH. GET, HEAD, OPTIONS, TRACE and CONNECT are never keyed.
 	Methods []string
 
 	// Required refuses a request of a keyed method without a key, which otherwise passes
@@ -268,8 +268,8 @@ type Fingerprinting struct {
 
 // Keeping says which responses are kept for replays, and which of their fields.
 type Keeping struct {
-	// Headers names the response fields that are kept. The default is every field except
-	// those that belong to a single response, such as Date and Set-Cookie (R14).
+	// Headers names the response fields that are kept; those of a single response, such as
+	// Date and Set-Cookie, never are (R14). The default is every field that can be kept.
 	// Content-Type, Content-Encoding and Content-Range are always kept: without them the
 	// stored body cannot be read.
 	Headers []string
