@@ -25,7 +25,7 @@ var timingCases = []Case{
 				}
 			}
 			if z, by := apart(used, unused); math.Abs(z) > 6 && by.Abs() > 200*time.Microsecond {
-				e.fail("a key that another principal used takes %v longer in the median of %d pairs (z = %.1f)", by, pairs, z)
+				e.fail("a key that another principal used changes the time by %v in the median of %d pairs (z = %.1f)", by, pairs, z)
 			}
 		},
 	},

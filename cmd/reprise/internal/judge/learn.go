@@ -143,7 +143,7 @@ func (l *learner) counts() error {
 	l.ask(l.post())
 	after, err := l.counter()
 	if err == nil && l.err == nil && after != before+1 {
-		err = &UnusableError{"the counter of runs did not go up by one with a run: --executions wants one of this endpoint alone, which has no other clients now"}
+		err = &UnusableError{"the counter of runs did not go up by one with a run: --executions wants one of this endpoint alone, which has no other clients now, and whose effect is there when it answers"}
 	}
 	return err
 }
