@@ -326,24 +326,13 @@ func (goneClient) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestR16MediaTypeBehindACompressor(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
-	serve := func(again bool) http.Header {
+	for _, replayed := range []string{"", "true"} {
 		w := httptest.NewRecorder()
 		w.Header().Set("Content-Encoding", "gzip") // by the outer layer, for the transformed body
-		a := b.admit("k", "body")
-		if again {
-			a.Response.Write(w.Header(), w)
-			return w.Result().Header
-		}
-		var rec protocol.Recorder
-		rec.Start(a.Exchange, w.Header(), w, http.DetectContentType)
-		defer rec.Close()
-		_, _ = rec.WriteString("<html>")
-		rec.Finish()
-		return w.Result().Header
-	}
-	for _, again := range []bool{false, true} {
-		if h := serve(again); h.Get("Content-Type") != "text/html; charset=utf-8" || h.Get("Content-Encoding") != "gzip" {
-			t.Errorf("replay %v: %v", again, h)
+		serve(w, b.admit("k", "body"), func(rec *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { _, _ = rec.WriteString("<html>") })
+		h := w.Result().Header
+		if h.Get("Content-Type") != "text/html; charset=utf-8" || h.Get("Content-Encoding") != "gzip" || h.Get("Idempotent-Replayed") != replayed {
+			t.Errorf("replayed %q: %v", replayed, h)
 		}
 	}
 }
@@ -624,26 +613,17 @@ func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 		"removed":         {func(h http.Header) { h.Del(field) }, nil},
 	} {
 		b := setup(t, protocol.Config{})
-		serve := func(language string) http.Header {
-			outer := http.Header{field: {language}, "Vary": {"Origin"}}
+		var again http.Header
+		for _, language := range []string{"en", "de"} {
 			w := httptest.NewRecorder()
-			a := b.admit("k", "body")
-			maps.Copy(w.Header(), outer)
-			if a.Exchange == nil {
-				a.Response.Write(w.Header(), w)
-				return w.Result().Header
-			}
-			rec := new(protocol.Recorder)
-			rec.Start(a.Exchange, w.Header(), w, http.DetectContentType)
-			defer rec.Close()
-			row.handler(w.Header())
-			w.Header()["Link"] = []string{"b", "a"}
-			_, _ = rec.WriteString("body")
-			rec.Finish()
-			return w.Result().Header
+			maps.Copy(w.Header(), http.Header{field: {language}, "Vary": {"Origin"}})
+			serve(w, b.admit("k", "body"), func(rec *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+				row.handler(h)
+				h["Link"] = []string{"b", "a"}
+				_, _ = rec.WriteString("body")
+			})
+			again = w.Result().Header
 		}
-		serve("en")
-		again := serve("de")
 		if !slices.Equal(again[field], row.want) || !slices.Equal(again["Vary"], []string{"Origin"}) || !slices.Equal(again["Link"], []string{"b", "a"}) {
 			t.Errorf("%s: the replay has %v, want %v", name, again, row.want)
 		}

@@ -55,17 +55,21 @@ func (b *bench) admitIn(ctx context.Context, key string, body io.Reader) protoco
 func (b *bench) run(key string, handler func(*protocol.Recorder, http.Header, *protocol.Exchange)) *httptest.ResponseRecorder {
 	b.t.Helper()
 	w := httptest.NewRecorder()
-	v := b.admit(key, "body")
-	if v.Exchange == nil {
-		v.Response.Write(w.Header(), w)
-		return w
+	serve(w, b.admit(key, "body"), handler)
+	return w
+}
+
+// serve answers an admitted request by w, whose header is that of the outer layers.
+func serve(w *httptest.ResponseRecorder, a protocol.Admission, handler func(*protocol.Recorder, http.Header, *protocol.Exchange)) {
+	if a.Exchange == nil {
+		a.Response.Write(w.Header(), w)
+		return
 	}
 	rec := new(protocol.Recorder)
-	rec.Start(v.Exchange, w.Header(), w, http.DetectContentType)
+	rec.Start(a.Exchange, w.Header(), w, http.DetectContentType)
 	defer rec.Close()
-	handler(rec, w.Header(), v.Exchange)
+	handler(rec, w.Header(), a.Exchange)
 	rec.Finish()
-	return w
 }
 
 func (b *bench) replay(key string) *httptest.ResponseRecorder {
