@@ -96,6 +96,6 @@ func merge(a, b http.Header) http.Header {
 // dropControlFields removes the control fields, which only the protocol sets (R11).
 func dropControlFields(x *protocol.Exchange, headers ...http.Header) {
 	for _, header := range headers {
-		maps.DeleteFunc(header, func(name string, _ []string) bool { return x.IsControlField(name) })
+		maps.DeleteFunc(header, func(name string, _ []string) bool { _, keep := x.Tidy(name, ""); return !keep })
 	}
 }

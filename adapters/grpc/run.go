@@ -116,7 +116,7 @@ func (r *recording) end() (header, trailer metadata.MD) {
 // sets (R11).
 func (r *recording) join(to, md metadata.MD) metadata.MD {
 	own := metadata.Join(md)
-	maps.DeleteFunc(own, func(name string, _ []string) bool { return r.x.IsControlField(name) })
+	maps.DeleteFunc(own, func(name string, _ []string) bool { _, keep := r.x.Tidy(name, ""); return !keep })
 	return metadata.Join(to, own)
 }
 

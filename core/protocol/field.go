@@ -248,9 +248,5 @@ func (g *Guard) expiry(own []Field) Field {
 // (R11). An adapter whose framework holds the response in memory, and checks neither,
 // sends what Tidy returns; a [Recorder] does so itself.
 func (x *Exchange) Tidy(name, value string) (tidied string, keep bool) {
-	return cleanValue(value), !x.IsControlField(name)
+	return cleanValue(value), !record.IsControlField(name)
 }
-
-// IsControlField reports whether name, in any case, is a field that only the protocol
-// sets (R11). Tidy tells the same of a field with its value.
-func (x *Exchange) IsControlField(name string) bool { return record.IsControlField(name) }
