@@ -2,7 +2,9 @@ package reprisegin
 
 import (
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,10 +33,9 @@ func TestMethodThatIsNotAllowed(t *testing.T) {
 	b.PUT("/orders", created)
 	plain := b.Send("PATCH", "/orders")
 	first, _ := b.Twice("PATCH", "/orders")
-	if first.Status != http.StatusMethodNotAllowed || first.Body != "405 method not allowed" {
-		t.Errorf("answered %+v", first)
+	if first.Status != http.StatusMethodNotAllowed || first.Body != "405 method not allowed" || !maps.EqualFunc(first.Kept(), plain.Kept(), slices.Equal) {
+		t.Errorf("answered %+v, without a key %+v", first, plain)
 	}
-	first.SameFields(t, "/orders", plain, "Content-Type", "Allow")
 }
 
 // HandleContext gives the handlers Gin's own writer: their writes cannot be recorded, and

@@ -10,7 +10,6 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -32,6 +31,7 @@ type Response struct {
 	Header  http.Header
 	Body    string
 	Trailer http.Header
+	Hints   int // responses with status 103 before it
 }
 
 // Replayed reports whether the response is marked as a replay.
@@ -45,16 +45,6 @@ func (r Response) Kept() http.Header {
 		h.Del(own)
 	}
 	return h
-}
-
-// SameFields fails the test unless the fields of the names are those of other.
-func (r Response) SameFields(t *testing.T, path string, other Response, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		if got, want := r.Header.Get(name), other.Header.Get(name); got != want {
-			t.Errorf("%s: %s is %q, and %q without a key", path, name, got, want)
-		}
-	}
 }
 
 // Request makes a request; fields are names and values in turn.
@@ -72,13 +62,20 @@ func (a *App) Request(method, path, body string, fields ...string) *http.Request
 
 // Try sends a request. The error says that the response did not come, or not in full.
 func (a *App) Try(r *http.Request) (Response, error) {
-	res, err := Client.Do(r) //nolint:gosec // to the application of the test
+	hints := 0
+	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
+		if code == http.StatusEarlyHints {
+			hints++
+		}
+		return nil
+	}}
+	res, err := Client.Do(r.WithContext(httptrace.WithClientTrace(r.Context(), trace))) //nolint:gosec // to the application of the test
 	if err != nil {
 		return Response{}, err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	return Response{res.StatusCode, res.Header, string(body), res.Trailer}, err
+	return Response{res.StatusCode, res.Header, string(body), res.Trailer, hints}, err
 }
 
 // Send sends a request with a body, and fails the test if there is no response.
@@ -89,19 +86,6 @@ func (a *App) Send(method, path string, fields ...string) Response {
 		a.tb.Fatalf("%s %s: %v", method, path, err)
 	}
 	return got
-}
-
-// Hinted sends a request and returns how many responses with status 103 came before the
-// final one.
-func (a *App) Hinted(r *http.Request) (hints int, final Response, err error) {
-	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
-		if code == http.StatusEarlyHints {
-			hints++
-		}
-		return nil
-	}}
-	final, err = a.Try(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
-	return hints, final, err
 }
 
 // Twice sends a request with a new key and then its retry, and fails the test unless the
