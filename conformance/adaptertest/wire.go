@@ -2,10 +2,10 @@ package adaptertest
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -85,11 +85,12 @@ func (w *wire) await(text string) string {
 	return got.String()
 }
 
-// silent reports whether no byte arrives for d.
-func (w *wire) silent(d time.Duration) bool {
+// peek reads a response from the bytes that arrive within d, which stay to be read.
+func (w *wire) peek(d time.Duration) (answer, error) {
 	_ = w.conn.SetReadDeadline(time.Now().Add(d))
-	_, err := w.in.Peek(1)
-	return errors.Is(err, os.ErrDeadlineExceeded)
+	arrived, _ := io.ReadAll(w.in)
+	w.in = reader{bufio.NewReader(io.MultiReader(bytes.NewReader(arrived), w.conn))}
+	return reader{bufio.NewReader(bytes.NewReader(arrived))}.answer(false)
 }
 
 // close leaves: with a reset, so that the server notices at once.

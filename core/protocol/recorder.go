@@ -21,9 +21,10 @@ type Wire interface {
 
 // Recorder stands between a handler and its [Wire]. It holds the response back until the
 // attempt is resolved. A handler that flushes, or whose body grows over the limit,
-// streams from then on, unless the effects commit with the response. A write after the
-// exchange was finished is refused. It is safe for concurrent use as far as the header
-// map is.
+// streams from then on, unless the effects commit with the response. Even then the last
+// byte of a declared length, and a response without a body, wait for the attempt: no
+// client has the whole response before. A write after the exchange was finished is
+// refused. It is safe for concurrent use as far as the header map is.
 //
 // An adapter embeds a Recorder in the writer that it gives to the handler, and then calls
 // Start, Finish after the handler returned, and Close in any case:
@@ -45,6 +46,8 @@ type Recorder struct {
 	status   int   // 0: the handler has not written its header
 	declared int64 // the Content-Length that the handler set; negative: none that is valid
 	written  int64 // how much body the handler wrote, with what was beyond declared
+
+	tail []byte // the last byte of a body that streams, if it was written; Close never sends it
 
 	cut      bool  // the adapter says that the response was cut short
 	reported error // the first error that stands beside the response
@@ -138,13 +141,25 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	}
 	take(r.body, p)
 	if r.state == live {
-		if n, err := r.wire.Write([]byte(p)); err != nil && r.body.Oversize() {
+		if n, err := r.sendPart([]byte(p)); err != nil && r.body.Oversize() {
 			r.failed++
 			r.leave()
 			return n, err
 		}
 	}
 	return len(p), nil
+}
+
+// sendPart sends a part of the body. The last byte of a declared length waits until the
+// response is recorded: a client that has it may send a retry at once.
+func (r *Recorder) sendPart(p []byte) (int, error) {
+	if last := len(p) - 1; r.state == live && last >= 0 && r.body.size == r.declared {
+		r.tail, p = append(r.tail, p[last]), p[:last]
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	return r.wire.Write(p)
 }
 
 // leave remembers that the client has left: a handler that now breaks off reacts to that,
@@ -181,8 +196,8 @@ func (r *Recorder) overflow(next []byte) {
 }
 
 // Flush sends the written part, and the rest of the response as it is written from now
-// on. If the effects commit with the response, it sends no byte and returns false: only
-// status and header are from then on as if they had left.
+// on. If the effects commit with the response, or it has no body, it sends no byte and
+// returns false: only status and header are from then on as if they had left.
 func (r *Recorder) Flush() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +207,7 @@ func (r *Recorder) Flush() bool {
 	case r.state == open:
 		r.commit(200)
 	}
-	if r.x.Buffered() {
+	if r.x.Buffered() || r.declared == 0 || !syntax.AllowsBody(r.status) && r.status != 101 { // which is no end
 		r.settleType()
 		return false
 	}
@@ -281,9 +296,7 @@ func (r *Recorder) send(mark Field, stream io.Reader) {
 		r.header[mark.Name] = []string{mark.Value}
 	}
 	r.wire.WriteHeader(r.status)
-	if len(s.response) > 0 {
-		_, _ = r.wire.Write(s.response) // it does not matter whether the client is still there
-	}
+	_, _ = r.sendPart(s.response) // it does not matter whether the client is still there
 	if stream != nil {
 		_ = copyStream(r.wire, stream)
 	}
@@ -330,7 +343,9 @@ func (r *Recorder) Finish() {
 	decided = true
 	defer reply.Close()
 	switch {
-	case left != held:
+	case left == live:
+		_, _ = r.sendPart(r.tail)
+	case left == taken:
 	case reply.Replace:
 		restore(r.header, s.outer)
 		reply.Response.write(r.header, r.wire)

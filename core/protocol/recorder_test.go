@@ -191,7 +191,12 @@ func TestR33BodyOfAnotherLengthThanDeclared(t *testing.T) {
 					}
 				}
 			}
-			first := b.run("k", handler)
+			first := httptest.NewRecorder()
+			serve(first, b.admit("k", "body"), func(w *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+				if handler(w, h, x); first.Body.String() == c.sent && c.sent != "" && c.kept {
+					t.Error("the whole body was sent before it was recorded")
+				}
+			})
 			if got := first.Body.String(); got != c.sent || first.Header().Get("Content-Length") != c.length {
 				t.Errorf("the first client got %q with the length %s, want %q", got, first.Header().Get("Content-Length"), c.sent)
 			}
@@ -446,8 +451,8 @@ func TestR16ResponseWithoutABody(t *testing.T) {
 		b := setup(t, protocol.Config{})
 		rec, wire := b.record("k", http.Header{})
 		rec.WriteHeader(status)
-		if n, err := rec.Write(nil); n != 0 || err != nil {
-			t.Errorf("%d: nothing was written as %d, %v", status, n, err)
+		if n, err := rec.Write(nil); n != 0 || err != nil || rec.Flush() || len(wire.statuses) != 0 {
+			t.Errorf("%d: nothing was written as %d, %v, and then %v sent before it was recorded", status, n, err, wire.statuses)
 		}
 		if n, err := rec.WriteString("x"); n != 0 || err == nil {
 			t.Errorf("%d: a body was taken: %d, %v", status, n, err)
