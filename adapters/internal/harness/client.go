@@ -69,7 +69,7 @@ func (a *App) Try(r *http.Request) (Response, error) {
 		}
 		return nil
 	}}
-	res, err := Client.Do(r.WithContext(httptrace.WithClientTrace(r.Context(), trace))) //nolint:gosec // to the application of the test
+	res, err := Client.Do(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	if err != nil {
 		return Response{}, err
 	}
