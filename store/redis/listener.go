@@ -44,8 +44,8 @@ type listener struct {
 	mu        *sync.Mutex
 	watchers  map[string]map[chan struct{}]bool // by channel
 	confirmed map[string]bool                   // the channels that the server confirmed
-	on, off   []string                          // channels to subscribe to and to unsubscribe from
-	work      chan struct{}                     // buffered; has a value while there are any
+	due       map[string]bool                   // channels to subscribe to (true) or to unsubscribe from
+	work      chan struct{}                     // buffered; has a value while any is due
 	silentAt  time.Time                         // since when a confirmation is missing; zero: none is
 }
 
@@ -59,7 +59,7 @@ func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) 
 	}
 	if l.watchers[name] == nil {
 		l.watchers[name] = make(map[chan struct{}]bool, 1)
-		l.queue(&l.on, name)
+		l.queue(name, true)
 	}
 	changed := make(chan struct{}, 1)
 	l.watchers[name][changed] = true
@@ -99,7 +99,8 @@ func (s *listeners) listener(node *redis.Client) (*listener, error) {
 	ctx, end := context.WithCancel(context.Background())
 	l := &listener{
 		sub: node.SSubscribe(ctx), ctx: ctx, end: end, mu: &s.mu,
-		watchers: make(map[string]map[chan struct{}]bool), confirmed: make(map[string]bool), work: make(chan struct{}, 1),
+		watchers: make(map[string]map[chan struct{}]bool), confirmed: make(map[string]bool),
+		due: make(map[string]bool), work: make(chan struct{}, 1),
 	}
 	s.byServer[node] = l
 	s.running.Go(l.run)
@@ -143,9 +144,10 @@ func (l *listener) await(ctx context.Context, changed <-chan struct{}, timeout t
 	}
 }
 
-// queue adds a channel to a list of run. The caller holds the lock.
-func (l *listener) queue(list *[]string, name string) {
-	*list = append(*list, name)
+// queue makes run subscribe to a channel, or unsubscribe from it: the last call for a
+// channel counts. The caller holds the lock.
+func (l *listener) queue(name string, on bool) {
+	l.due[name] = on
 	select {
 	case l.work <- struct{}{}:
 	default:
@@ -160,7 +162,7 @@ func (l *listener) drop(name string) {
 	if len(l.watchers[name]) == 0 && l.confirmed[name] {
 		delete(l.watchers, name)
 		delete(l.confirmed, name)
-		l.queue(&l.off, name)
+		l.queue(name, false)
 	}
 }
 
@@ -185,19 +187,20 @@ func (l *listener) run() {
 	}
 }
 
-// follow sends what is queued. A channel that is in both lists is to be subscribed to. An
-// error means that the connection is being replaced. The new one subscribes to all
-// channels that are wanted by then.
+// follow sends what is due, each channel in a command of its own: a node of a cluster
+// refuses one for channels of several slots. An error means that the connection is being
+// replaced. The new one subscribes to all channels that are wanted by then.
 func (l *listener) follow() {
 	l.mu.Lock()
-	on, off := l.on, l.off
-	l.on, l.off = nil, nil
+	due := l.due
+	l.due = make(map[string]bool)
 	l.mu.Unlock()
-	if len(off) > 0 {
-		_ = l.sub.SUnsubscribe(l.ctx, off...)
-	}
-	if len(on) > 0 {
-		_ = l.sub.SSubscribe(l.ctx, on...)
+	for name, on := range due {
+		if on {
+			_ = l.sub.SSubscribe(l.ctx, name)
+		} else {
+			_ = l.sub.SUnsubscribe(l.ctx, name)
+		}
 	}
 }
 
