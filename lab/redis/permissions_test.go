@@ -113,7 +113,7 @@ func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 					_, _, err := st.Watch(t.Context(), r.ID)
 					labtest.Want(t, "watch", err, store.ErrUnavailable)
 				} else {
-					redisWatch(t, st, r.ID)
+					redisWatch(t, st, r)
 				}
 				for _, forbidden := range [][]any{
 					{"client", "kill", "type", "normal"},
@@ -198,6 +198,6 @@ func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 		for range 20 {
 			redisRunOnce(t, st)
 		}
-		redisWatch(t, st, labtest.NewClaim().ID)
+		redisLosesWatches(t, st, cluster.Nodes...)
 	})
 }

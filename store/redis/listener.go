@@ -26,6 +26,7 @@ var errSilent = fail(store.ErrUnavailable, errors.New("the server confirms no su
 // listeners has one listener for each server that is watched.
 type listeners struct {
 	timeout  time.Duration // see confirmTimeout
+	cluster  bool          // the servers are nodes of a cluster
 	mu       sync.Mutex    // also of the listeners
 	closed   bool
 	byServer map[*redis.Client]*listener
@@ -52,7 +53,7 @@ type listener struct {
 // watch listens to a channel of a server until stop is called: see [Store.Watch].
 func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) (<-chan struct{}, func(), error) {
 	s.mu.Lock()
-	l, err := s.listener(node) //nolint:contextcheck // a listener outlives the watch that made it
+	l, err := s.listener(node, name) //nolint:contextcheck // a listener outlives the watch that made it
 	if err != nil {
 		s.mu.Unlock()
 		return nil, nil, err
@@ -82,8 +83,9 @@ func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) 
 }
 
 // listener returns the listener of a server, a new one where the old one has ended or was
-// silent for too long. The caller holds the lock.
-func (s *listeners) listener(node *redis.Client) (*listener, error) {
+// silent for too long. In a cluster a new one also subscribes to name as a plain channel:
+// see handle. The caller holds the lock.
+func (s *listeners) listener(node *redis.Client, name string) (*listener, error) {
 	if s.closed {
 		return nil, store.ErrClosed
 	}
@@ -103,7 +105,12 @@ func (s *listeners) listener(node *redis.Client) (*listener, error) {
 		due: make(map[string]bool), work: make(chan struct{}, 1),
 	}
 	s.byServer[node] = l
-	s.running.Go(l.run)
+	s.running.Go(func() {
+		if s.cluster {
+			_ = l.sub.Subscribe(ctx, name)
+		}
+		l.run()
+	})
 	return l, nil
 }
 
@@ -207,6 +214,10 @@ func (l *listener) follow() {
 // handle wakes the watchers of a channel for a message or a confirmation. The first
 // confirmation ends the wait of await. Another one comes from a new connection, and
 // messages that were published in between are lost.
+//
+// A node of a cluster shows a new connection by confirming the plain channel. The client
+// subscribes to the others again in one command, which the node refuses where their slots
+// differ: so all of them are due.
 func (l *listener) handle(event any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,7 +225,13 @@ func (l *listener) handle(event any) {
 	case *redis.Message:
 		l.announce(event.Channel)
 	case *redis.Subscription:
-		if name := event.Channel; event.Kind == "ssubscribe" && l.watchers[name] != nil {
+		switch name := event.Channel; {
+		case event.Kind == "subscribe":
+			clear(l.confirmed)
+			for watched := range l.watchers {
+				l.queue(watched, true)
+			}
+		case event.Kind == "ssubscribe" && l.watchers[name] != nil:
 			l.silentAt, l.confirmed[name] = time.Time{}, true
 			l.announce(name)
 			l.drop(name) // its watchers may be gone

@@ -52,7 +52,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{client: client, config: c, options: o, nodes: make(map[string]*node)}
-	s.watches.timeout, s.watches.byServer = confirmTimeout, make(map[*redis.Client]*listener)
+	s.watches.timeout, s.watches.cluster, s.watches.byServer = confirmTimeout, o.cluster != nil, make(map[*redis.Client]*listener)
 	return s, nil
 }
 

@@ -85,7 +85,7 @@ func aclLine(store *connect.Store) string {
 		line += " +waitaof"
 	}
 	if strings.HasPrefix(store.Name, "Redis cluster") {
-		line += " +asking +cluster|slots +cluster|shards +cluster|nodes +cluster|info +command"
+		line += " +asking +cluster|slots +cluster|shards +cluster|nodes +cluster|info +command +subscribe"
 	}
 	return line
 }
