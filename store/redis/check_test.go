@@ -184,7 +184,7 @@ func TestCheckFindsAClusterThatIsNotServed(t *testing.T) {
 			}
 			return ""
 		}))
-		findings, err := newClusterStore(t, f.Addr, func(*redis.Options) {}).Check(t.Context())
+		findings, err := newClusterStore(t, f.Addr).Check(t.Context())
 		var got []string
 		for _, f := range findings {
 			if f.Severity == store.Unsafe {

@@ -2,7 +2,6 @@ package repriseredis
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -83,19 +82,7 @@ func newCluster(t *testing.T, id *atomic.Value) *Store {
 		addrs = append(addrs, self)
 	}
 	slices.Sort(addrs)
-	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: addrs, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
-		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
-			var slots []redis.ClusterSlot
-			for i, addr := range addrs {
-				slots = append(slots, redis.ClusterSlot{Start: i * 5000, End: i*5000 + 4999, Nodes: []redis.ClusterNode{{Addr: addr}}})
-			}
-			slots[2].End = 16383
-			return slots, nil
-		},
-	})
-	t.Cleanup(func() { _ = client.Close() })
-	return over(t, client, Config{NoCombining: true})
+	return newClusterStore(t, addrs...)
 }
 
 func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {

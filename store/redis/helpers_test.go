@@ -80,18 +80,22 @@ func replayable(payload string) []byte {
 	return append(record.AppendCompleted(nil, &r), payload...)
 }
 
-// newClusterStore returns a store over a cluster of one node.
-func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *Store {
+// newClusterStore returns a store that sends every call alone, over a cluster whose nodes
+// have equal shares of the slots.
+func newClusterStore(t *testing.T, addrs ...string) *Store {
 	t.Helper()
 	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: []string{addr}, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
-		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
-			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+		Addrs: addrs, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
+		ClusterSlots: func(context.Context) (slots []redis.ClusterSlot, _ error) {
+			for i, addr := range addrs {
+				first, next := i*16384/len(addrs), (i+1)*16384/len(addrs)
+				slots = append(slots, redis.ClusterSlot{Start: first, End: next - 1, Nodes: []redis.ClusterNode{{Addr: addr}}})
+			}
+			return slots, nil
 		},
-		NewClient: func(o *redis.Options) *redis.Client { change(o); return redis.NewClient(o) },
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	s := over(t, client, Config{})
+	s := over(t, client, Config{NoCombining: true})
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -34,6 +34,11 @@ func (s *Store) node(server *redis.Client) *node {
 // named.
 func (s *Store) nodeOf(ctx context.Context, c *command) *node {
 	if s.cluster != nil && c.moved && !c.confirm {
+		for i, arg := range c.args { // its client finds the slot of a key that is a string
+			if arg == any(&c.key) {
+				c.args[i] = c.key
+			}
+		}
 		return &node{store: s, client: s.cluster}
 	}
 	server, err := s.serverFor(ctx, c.key)

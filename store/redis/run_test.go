@@ -168,6 +168,34 @@ func TestFailuresHaveAClass(t *testing.T) {
 	}
 }
 
+// The cluster client sends a call that it follows to the node of its key, as the store did.
+func TestAMovedCallIsSentToTheNodeOfItsKey(t *testing.T) {
+	t.Parallel()
+	asked, addrs := "", make([]string, 2)
+	for i := range addrs {
+		addrs[i] = newFake(t, func(_, _ int, command []string) string {
+			switch {
+			case command[0] == "command":
+				return "*0\r\n" // the client knows it anyway
+			case asked == "":
+				asked = addrs[i]
+				return "-MOVED 1 " + asked + "\r\n"
+			case asked != addrs[i]:
+				t.Errorf("%s is at another node than its key", command[0])
+			}
+			return claimed
+		}).Addr
+	}
+	s := newClusterStore(t, addrs...)
+	for n := range 32 { // a wrong slot is that of the other node half of the time
+		asked = ""
+		r := store.ClaimRequest{ID: store.ID{byte(n)}, Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}, Waiting: n%2 == 0}
+		if _, err := s.Claim(t.Context(), r); err != nil {
+			t.Errorf("claim %d: %v", n, err)
+		}
+	}
+}
+
 func TestErrorsShowNoOwnerAndNoPayload(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []func([]string) string{
