@@ -36,7 +36,7 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	if to == from {
 		to = cluster.Nodes[1]
 	}
-	fromID, toID := redisNodeID(t, from), redisNodeID(t, to)
+	fromID, toID := redisDo(t, from, "CLUSTER", "MYID").(string), redisDo(t, to, "CLUSTER", "MYID").(string)
 	labtest.WantClaim(t, st, old, store.Claimed)
 	labtest.Want(t, "complete", redisComplete(t, st, old, "old"), nil)
 	outlived, lasting := next(), next()
@@ -94,19 +94,13 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	}
 }
 
-// redisDo sends a command to one node, numbers included, and fails the test when the node
-// refuses it.
+// redisDo sends a command to one server, numbers included, and fails the test when it is
+// refused.
 func redisDo(tb testing.TB, node *servers.RedisServer, args ...string) any {
 	tb.Helper()
 	answer, err := node.Do(tb.Context(), args...)
 	labtest.Want(tb, strings.Join(args[:2], " "), err, nil)
 	return answer
-}
-
-func redisNodeID(tb testing.TB, node *servers.RedisServer) string {
-	tb.Helper()
-	id, _ := redisDo(tb, node, "CLUSTER", "MYID").(string)
-	return id
 }
 
 // redisSlot computes the slot of a key as the specification of Redis Cluster says:

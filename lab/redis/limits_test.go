@@ -80,15 +80,9 @@ func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 		labtest.WantClaim(t, labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1)}), r, store.Claimed)
 		st := labtest.RedisStore(t, client, repriseredis.Config{})
 
-		demote := func(args ...string) {
-			t.Helper()
-			if _, err := pair.Primary.Do(t.Context(), append([]string{"REPLICAOF"}, args...)...); err != nil {
-				t.Fatal(err)
-			}
-		}
 		pair.Promote(t, pair.Replicas[0])
 		host, port, _ := strings.Cut(pair.Replicas[0].Addr(), ":")
-		demote(host, port)
+		redisDo(t, pair.Primary, "REPLICAOF", host, port)
 		_, err := st.Claim(t.Context(), labtest.NewClaim())
 		labtest.Want(t, "claim", err, store.ErrUnavailable)
 		labtest.Want(t, "complete", redisComplete(t, st, r, "answer"), store.ErrUnavailable)
@@ -101,7 +95,7 @@ func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 			t.Errorf("findings %v, want one about the replica", findings)
 		}
 
-		demote("NO", "ONE")
+		redisDo(t, pair.Primary, "REPLICAOF", "NO", "ONE")
 		labtest.Want(t, "complete after all", redisComplete(t, st, r, "answer"), nil)
 	})
 }

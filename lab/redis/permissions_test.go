@@ -46,17 +46,10 @@ func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 // it.
 func redisUser(tb testing.TB, server *servers.RedisServer, name string, rules ...string) *redis.Client {
 	tb.Helper()
-	redisAdmin(tb, server, append([]string{"ACL", "SETUSER", name, "on", ">pw"}, rules...)...)
+	redisDo(tb, server, append([]string{"ACL", "SETUSER", name, "on", ">pw"}, rules...)...)
 	client := redis.NewClient(redisOnePool(&redis.Options{Addr: server.Addr(), Username: name, Password: "pw", ContextTimeoutEnabled: true}))
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
-}
-
-func redisAdmin(tb testing.TB, server *servers.RedisServer, args ...string) {
-	tb.Helper()
-	if _, err := server.Do(tb.Context(), args...); err != nil {
-		tb.Fatalf("%s: %v", strings.Join(args, " "), err)
-	}
 }
 
 // The documented user can do everything that the store needs, and touch no other keys.
@@ -158,8 +151,8 @@ func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 				server := flavor.Start(t)
 				st := labtest.RedisStore(t, redisUser(t, server, "app", rules...), repriseredis.Config{})
 				r := labtest.Claimed(t, st)
-				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.takes...)...)
-				redisAdmin(t, server, "CLIENT", "KILL", "USER", "app")
+				redisDo(t, server, append([]string{"ACL", "SETUSER", "app"}, c.takes...)...)
+				redisDo(t, server, "CLIENT", "KILL", "USER", "app")
 				labtest.Eventually(t, "a completion is refused as misconfigured", func() bool {
 					err := redisComplete(t, st, r, "answer")
 					if err == nil {
@@ -167,7 +160,7 @@ func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 					}
 					return errors.Is(err, store.ErrMisconfigured)
 				})
-				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
+				redisDo(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
 				labtest.Eventually(t, "it is completed", func() bool { return redisComplete(t, st, r, "answer") == nil })
 				labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 			})
@@ -182,7 +175,7 @@ func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 		rules, extra := redisACL(t)
 		rules = append(append(append(rules, extra["a cluster"]...), extra["`Check` and `Open`"]...), extra["`Acked`"]...)
 		for _, node := range cluster.Nodes {
-			redisAdmin(t, node, append([]string{"ACL", "SETUSER", "app", "on", ">pw"}, rules...)...)
+			redisDo(t, node, append([]string{"ACL", "SETUSER", "app", "on", ">pw"}, rules...)...)
 		}
 		client := labtest.RedisCluster(t, &redis.ClusterOptions{Addrs: cluster.Addrs(), Username: "app", Password: "pw"})
 		var st *repriseredis.Store

@@ -39,7 +39,7 @@ func redisLosesWatches(t *testing.T, st *repriseredis.Store, nodes ...*servers.R
 	}
 	hints := redisWatch(t, st, claims...)
 	for _, node := range nodes {
-		redisAdmin(t, node, "CLIENT", "KILL", "TYPE", "pubsub")
+		redisDo(t, node, "CLIENT", "KILL", "TYPE", "pubsub")
 	}
 	for _, complete := range []bool{false, true} {
 		for i, r := range claims {

@@ -141,7 +141,6 @@ func TestFailuresHaveAClass(t *testing.T) {
 		{"disk", "-MISCONF Errors writing to the AOF file: No space left on device\r\n", store.ErrUnavailable, 1},
 		{"too few replicas", "-NOREPLICAS Not enough good replicas to write.\r\n", store.ErrUnavailable, 1},
 		{"memory", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", store.ErrFull, 1},
-		{"type", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", store.ErrCorrupt, 1},
 		{"corrupt", bulk("!"), store.ErrCorrupt, 1},
 		{"another version", bulk("\x33" + strings.Repeat("h", 70)), store.ErrCorrupt, 1},
 		{"password", "-NOAUTH Authentication required.\r\n", store.ErrMisconfigured, 1},
@@ -152,7 +151,6 @@ func TestFailuresHaveAClass(t *testing.T) {
 		{"not a cluster client", "-MOVED 3999 127.0.0.1:1\r\n", store.ErrMisconfigured, 1},
 		{"an error of a proxy", "-ERR upstream failure\r\n", store.ErrUnknown, 1},
 		{"always cut", cut, store.ErrUnknown, 4},
-		{"empty", bulk(""), store.ErrCorrupt, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -225,20 +223,32 @@ func TestAFailedHandshakeDidNotExecute(t *testing.T) {
 	stranger.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	stranger.StartTLS() // with a certificate that no authority of the client signed
 	t.Cleanup(stranger.Close)
-	for name, addr := range map[string]string{
-		"a certificate of a stranger": stranger.Listener.Addr().String(),
-		"a server without TLS":        newFake(t, func(_, _ int, _ []string) string { return claimed }).Addr,
+	f := newFake(t, func(_, _ int, command []string) string {
+		if command[0] == "auth" {
+			return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+		}
+		return claimed
+	})
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	for name, c := range map[string]struct {
+		addr, password string
+		secure         *tls.Config
+		want           error
+	}{
+		"a certificate of a stranger": {stranger.Listener.Addr().String(), "", secure, store.ErrUnavailable},
+		"a server without TLS":        {f.Addr, "", secure, store.ErrUnavailable},
+		"a wrong password":            {f.Addr, "wrong", nil, store.ErrMisconfigured},
 	} {
 		for _, config := range []Config{{}, {NoCombining: true}, {Durability: Acked(1)}} {
 			client := redis.NewClient(&redis.Options{
-				Addr: addr, PoolSize: 1, DialerRetries: 1, ContextTimeoutEnabled: true, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+				Addr: c.addr, Password: c.password, PoolSize: 1, DialerRetries: 1, ContextTimeoutEnabled: true, TLSConfig: c.secure,
 			})
 			t.Cleanup(func() { _ = client.Close() })
 			s := over(t, client, config)
 			complete := func() {
 				err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}})
-				if !errors.Is(err, store.ErrUnavailable) {
-					t.Errorf("%s, %+v: complete: %v, want ErrUnavailable", name, config, err)
+				if !errors.Is(err, c.want) {
+					t.Errorf("%s, %+v: complete: %v, want %v", name, config, err, c.want)
 				}
 			}
 			var calling sync.WaitGroup
@@ -246,8 +256,11 @@ func TestAFailedHandshakeDidNotExecute(t *testing.T) {
 				calling.Go(complete)
 			}
 			calling.Wait()
-			if _, err := s.Check(t.Context()); !errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("%s: check: %v, want ErrUnavailable", name, err)
+			if _, err := claim(t, s); !errors.Is(err, c.want) {
+				t.Errorf("%s, %+v: claim: %v, want %v", name, config, err, c.want)
+			}
+			if _, err := s.Check(t.Context()); !errors.Is(err, c.want) {
+				t.Errorf("%s: check: %v, want %v", name, err, c.want)
 			}
 		}
 	}
