@@ -166,7 +166,7 @@ func TestFailuresHaveAClass(t *testing.T) {
 	}
 }
 
-// The cluster client sends a call that it follows to the node of its key, as the store did.
+// A call that was redirected is sent to the node of its key at once.
 func TestAMovedCallIsSentToTheNodeOfItsKey(t *testing.T) {
 	t.Parallel()
 	asked, addrs := "", make([]string, 2)
