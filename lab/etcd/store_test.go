@@ -213,7 +213,7 @@ func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 	alone, err := repriseetcd.New(etcdcluster.Connect(t, away.Addr()), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
 	labtest.Must(t, err)
 	etcdcluster.Eventually(t, func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // longer than a member waits for its leader
 		defer cancel()
 		if _, err := alone.Claim(ctx, claimOf("alone")); !errors.Is(err, store.ErrUnavailable) {
 			return err
