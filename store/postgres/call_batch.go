@@ -132,9 +132,8 @@ func array[T any](m *members, of func(*queuedCall) T) []T {
 }
 
 // readClaim reads a row of claims.sql: a record that existed, or one that the batch
-// created. Another process may have created a record of the same ID, so the claim was
-// granted only if the record has its owner. If there is a row of each kind for an ID, the
-// old record was released or purged in between, and the created one counts.
+// created. If there is a row of each kind for an ID, the old record was released or
+// purged in between, and the created one counts.
 func (b *callBatch) readClaim(row sqlstore.Row) error {
 	var (
 		id             []byte
@@ -149,10 +148,7 @@ func (b *callBatch) readClaim(row sqlstore.Row) error {
 	case !ok:
 		return errRow
 	case created:
-		v.result = sqlstore.Granted(found.Attempt, found.Fence, time.Duration(found.LeaseUntil-found.At)*time.Microsecond)
-		if b.claims.ends[at] = nil; !bytes.Equal(found.Owner, v.claim.Owner[:]) {
-			b.claims.ends[at] = errAlone
-		}
+		v.result, b.claims.ends[at] = sqlstore.Granted(found.Attempt, found.Fence, time.Duration(found.LeaseUntil-found.At)*time.Microsecond), nil
 	case !large: // one that this batch created, and then saw, runs
 		if result, writes, err := found.Decide(storeName, &v.claim); !writes {
 			v.result, b.claims.ends[at] = result, err

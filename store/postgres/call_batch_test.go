@@ -151,8 +151,8 @@ func batchRow(id, owner byte, created bool, state int16, lease, valid, clock int
 	return fakeRow{ident[:], false, created, clock, int16(sqlstore.Version), state, whose[:], request[:], 2, int64(40), lease, valid, false, payload}
 }
 
-// TestBatchAnswersEachCall: a created record is the call's whose owner it has, one that
-// was there is judged, and a call that has to write or is too large is sent alone.
+// TestBatchAnswersEachCall: a created record is the call's, one that was there is judged,
+// and a call that has to write or is too large is sent alone.
 func TestBatchAnswersEachCall(t *testing.T) {
 	t.Parallel()
 	const now = 1_800_000_000_000_000
@@ -167,7 +167,6 @@ func TestBatchAnswersEachCall(t *testing.T) {
 		b.statements(&statements{}, false)
 		read(b, batchRow(1, 1, true, sqlstore.Running, whole, whole, now, nil))        // created
 		read(b, batchRow(1, 1, false, sqlstore.Running, whole, whole, now, nil))       // and then seen
-		read(b, batchRow(2, 9, true, sqlstore.Running, whole, whole, now, nil))        // another process created it
 		read(b, batchRow(3, 3, true, sqlstore.Running, whole-20_000, whole, now, nil)) // after a wait
 		read(b, batchRow(4, 9, false, sqlstore.Running, whole, whole, now, nil))       // runs
 		read(b, batchRow(5, 9, false, sqlstore.Completed, now, whole, now, []byte{}))  // completed

@@ -43,7 +43,7 @@ func (t *table) CompleteOwn(ctx context.Context, on sqlstore.Conn, r *store.Comp
 func scanSeen(row sqlstore.Row, found *sqlstore.Seen, others ...any) error {
 	err := row.Scan(append(others, &found.At, &found.Version, &found.State, &found.Owner, &found.Fingerprint, &found.Attempt, &found.Fence,
 		&found.LeaseUntil, &found.ValidUntil, &found.AtMostOnce, &found.Payload)...)
-	found.Found, found.Clock = true, found.At
+	found.Found = true
 	return err
 }
 

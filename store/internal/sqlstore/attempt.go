@@ -66,7 +66,7 @@ func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (stor
 	}
 	status := found.renewal(r)
 	if status == store.Renewed {
-		err = t.change(ctx, on, found, t.statements.renew, found.Clock+r.Lease.Microseconds())
+		err = t.change(ctx, on, found, t.statements.renew, found.At+r.Lease.Microseconds())
 	}
 	return status, err
 }
@@ -165,7 +165,7 @@ func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) er
 	if err := t.fits(ctx, on, e.payload); err != nil {
 		return err
 	}
-	now := found.Clock
+	now := found.At
 	replayed := now + e.replay
 	return t.change(ctx, on, found, t.statements.complete,
 		e.owner[:], e.payload, now, replayed, max(e.valid, replayed+e.horizon), replayed, e.retention, e.horizon)
@@ -206,5 +206,5 @@ func (t *Table) Unknown(ctx context.Context, r store.UnknownRequest) error {
 // unknown marks the record that was found. Its lease ends before every clock: a claim may
 // have read its own before this attempt began, and the record after its end.
 func (t *Table) unknown(ctx context.Context, on Conn, found *row, r *store.UnknownRequest) error {
-	return t.change(ctx, on, found, t.statements.unknown, endedOwner(r.Owner), r.Reason, 0, found.Clock, found.Clock)
+	return t.change(ctx, on, found, t.statements.unknown, endedOwner(r.Owner), r.Reason, 0, found.At, found.At)
 }

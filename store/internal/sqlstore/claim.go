@@ -26,64 +26,38 @@ type Own interface {
 	CompleteOwn(ctx context.Context, on Conn, r *store.CompleteRequest) (done bool, err error)
 }
 
-// answer answers a claim that needs no write, while commits remain unconfirmed: a replay
-// then waits for none of the claims that wait for a standby or a disk.
-func (t *Table) answer(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, answered bool, err error) {
-	if !t.unconfirmed.Load() {
-		return result, false, nil
-	}
-	found, err := t.lookAlone(ctx, "claim", r.ID)
-	if err != nil {
-		return result, false, err
-	}
-	result, writes, err := found.Decide(t.Dialect.Name, r)
-	return result, !writes, err
-}
-
-// confirmed says that a commit was confirmed: see answer.
-func (t *Table) confirmed() {
-	if t.unconfirmed.Load() {
-		t.unconfirmed.Store(false)
-	}
-}
-
-// Claim implements [store.Store].
+// Claim implements [store.Store]. Where a read waits for no writer, and while commits
+// remain unconfirmed, it reads first: a claim that needs no write then waits for none of
+// those that wait for a standby or a disk.
 func (t *Table) Claim(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, err error) {
 	if err := r.Validate(); err != nil {
 		return result, err
 	}
-	if result, answered, err := t.answer(ctx, &r); answered || err != nil {
-		return result, err
+	if t.Dialect.Embedded || t.unconfirmed.Load() {
+		found, err := t.lookAlone(ctx, "claim", r.ID)
+		if err != nil {
+			return result, err
+		}
+		if result, writes, err := found.Decide(t.Dialect.Name, &r); !writes {
+			return result, err
+		}
 	}
 	if t.Own != nil {
 		result, err = t.Own.Claim(ctx, &r)
 	} else {
 		result, err = t.ClaimAlone(ctx, &r)
 	}
-	if err == nil && result.Outcome == store.Claimed {
-		t.confirmed()
+	if err == nil && result.Outcome == store.Claimed && t.unconfirmed.Load() {
+		t.unconfirmed.Store(false)
 	}
 	return result, err
 }
 
 // ClaimAlone inserts the record of r, which is valid, or answers from the one that is
-// there. While replays are common, and where a read waits for no writer, it looks first.
+// there. While replays are common it looks first, unless Claim did.
 func (t *Table) ClaimAlone(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
-	var (
-		result store.ClaimResult
-		first  = !t.Recent.Common()
-	)
-	if t.Dialect.Embedded {
-		found, err := t.lookAlone(ctx, "claim", r.ID)
-		if err != nil {
-			return store.ClaimResult{}, err
-		}
-		if answer, writes, err := found.Decide(t.Dialect.Name, r); !writes {
-			return answer, err
-		}
-		request := *r // the caller may return before it is executed
-		r, first = &request, !found.Found
-	}
+	var result store.ClaimResult
+	first := t.Dialect.Embedded || !t.Recent.Common()
 	if err := t.Write(ctx, "claim", func(ctx context.Context, on Conn) (err error) {
 		result, err = t.claimOn(ctx, on, r, first)
 		first = false
@@ -157,7 +131,7 @@ func (t *Table) insert(ctx context.Context, on Conn, r *store.ClaimRequest, stat
 
 // put writes the granted claim over the record that was found.
 func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *row, granted *store.ClaimResult) error {
-	now := found.Clock
+	now := found.At
 	claimed, fence := now, int64(granted.Fence) //nolint:gosec // as the database has it
 	if fence == found.Fence {
 		claimed = found.claimedAt // the same attempt, again

@@ -68,8 +68,7 @@ func (r *row) scan(from interface{ Scan(...any) error }, detailed bool, at int64
 	if r.At < 0 {
 		return errStale
 	}
-	r.Clock, r.Found = r.At, values[1] != nil
-	if !r.Found {
+	if r.Found = values[1] != nil; !r.Found {
 		return nil
 	}
 	r.Version, r.State, r.Attempt = int16(c.integer()), int16(c.integer()), int(c.integer()) //nolint:gosec // others are unreadable

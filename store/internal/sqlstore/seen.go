@@ -34,8 +34,6 @@ type Seen struct {
 	// clock that is read later, a record that was renewed in between could seem to have
 	// lapsed.
 	At int64
-
-	Clock int64 // when the row was read, or later
 }
 
 // Readable reports whether this release can read the row.
@@ -55,7 +53,7 @@ func (r *Seen) Decide(db string, c *store.ClaimRequest) (result store.ClaimResul
 	live := r.live()
 	own := bytes.Equal(r.Owner, c.Owner[:])
 	left := span(r.LeaseUntil - r.At)
-	next := max(r.Fence+1, r.Clock)
+	next := max(r.Fence+1, r.At)
 	switch {
 	case !r.Found:
 		return Granted(1, next, c.Lease), true, nil

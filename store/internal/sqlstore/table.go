@@ -32,7 +32,7 @@ type Table struct {
 	db          *Pool // nil where the database has a pool of its own
 	statements  statements
 	turns       *slots.Slots            // of writes for a connection
-	unconfirmed atomic.Bool             // the last commit that failed is not known to be confirmed; see answer
+	unconfirmed atomic.Bool             // the last commit that failed is not known to be confirmed; see Claim
 	writer      atomic.Pointer[session] // the handler's transaction that excludes all other writers
 }
 
@@ -170,7 +170,7 @@ func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID, owner stor
 		return found, err
 	}
 	if t.Dialect.Unseen && !found.Found {
-		if _, err := on.Exec(ctx, t.statements.await, append(t.emptied(found), id[:], found.Clock)...); err != nil {
+		if _, err := on.Exec(ctx, t.statements.await, append(t.emptied(found), id[:], found.At)...); err != nil {
 			return nil, err
 		}
 		return t.look(ctx, on, id)
@@ -253,7 +253,7 @@ func (t *Table) forget(ctx context.Context, on Conn, found *row) error {
 
 // emptied returns the owner, the fingerprint and the due_at of an emptied row.
 func (t *Table) emptied(found *row) []any {
-	return []any{make([]byte, len(store.Owner{})), make([]byte, len(store.Fingerprint{})), found.Clock + forgottenFor}
+	return []any{make([]byte, len(store.Owner{})), make([]byte, len(store.Fingerprint{})), found.At + forgottenFor}
 }
 
 // forgottenFor is longer than a claim may take, in microseconds.
