@@ -12,15 +12,6 @@ import (
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
-// ending is a claim whose record ends in a second.
-func ending(t *testing.T, st store.Store) (r store.ClaimRequest, ends time.Time) {
-	t.Helper()
-	r = labtest.NewClaim()
-	r.Lease, r.Policy = time.Millisecond, store.Policy{Retention: time.Second}
-	labtest.WantClaim(t, st, r, store.Claimed)
-	return r, time.Now().Add(r.Retention)
-}
-
 // TestStatementsThatMeetAWriter: the row of a record is locked by another transaction, in
 // every kind of session.
 func TestStatementsThatMeetAWriter(t *testing.T) {
@@ -55,7 +46,10 @@ func later(t *testing.T, raw string, f func() error) <-chan error {
 // meanwhile. Others have been told so.
 func lateCompletion(t *testing.T, raw string, st *reprisemysql.Store) {
 	t.Helper()
-	r, ends := ending(t, st)
+	r := labtest.NewClaim()
+	r.Lease, r.Policy = time.Millisecond, store.Policy{Retention: time.Second}
+	labtest.WantClaim(t, st, r, store.Claimed)
+	ends := time.Now().Add(r.Retention)
 	other := writing(t, raw, "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:])
 	completed := later(t, raw, func() error { return st.Complete(t.Context(), labtest.Completion(r, "late")) })
 	time.Sleep(time.Until(ends)) //nolint:forbidigo // the record ends
@@ -67,10 +61,11 @@ func lateCompletion(t *testing.T, raw string, st *reprisemysql.Store) {
 // repetition is not refused in between.
 func lateRefusal(t *testing.T, raw string, st *reprisemysql.Store) {
 	t.Helper()
-	r, ends := ending(t, st)
+	r := labtest.NewClaim()
+	r.Lease, r.Retention = time.Millisecond, time.Millisecond
+	labtest.WantClaim(t, st, r, store.Claimed)
 	first := writing(t, raw, "UPDATE reprise_records SET state = 2, revision = revision + 1, payload = 'answer', "+
 		"valid_until = valid_until + 3600000000, replay_until = valid_until WHERE id = ?", r.ID[:])
-	time.Sleep(time.Until(ends)) //nolint:forbidigo // the record that others see ends
 	completed := later(t, raw, func() error { return st.Complete(t.Context(), labtest.Completion(r, "answer")) })
 	labtest.Must(t, first.Commit())
 	labtest.Must(t, <-completed)
