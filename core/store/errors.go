@@ -17,8 +17,8 @@ var (
 	ErrUnavailable = errors.New("reprise: store unreachable")
 
 	// ErrBusy is definite: the operation was not executed, because the connections, slots or
-	// queue of this process are exhausted, or because others changed the record each time.
-	// It does not mean that the server is away, so an engine never fails open for it.
+	// queue of this process are exhausted, or because others changed the record each time or
+	// hold it. It does not mean that the server is away: an engine never fails open for it.
 	ErrBusy = errors.New("reprise: store busy")
 
 	// ErrUnknown says that the operation may have been executed, or may still be. Repeat

@@ -83,8 +83,8 @@ import (
 //     decision, not at the start of a transaction or of a wait.
 //  3. Write Claim as one atomic step that decides in the order of its comment.
 //  4. Write Complete, Release and Unknown as compare-and-set on owner and state. Never
-//     create a record in them. Answer that a record is not seen only while no other call
-//     can write it: one that still saw it may commit later.
+//     create a record in them. Answer that a record is not seen, or Lapsed, only while
+//     no other call can write it: one that saw it before its end may commit later.
 //  5. Write Renew for a batch. A locked record must not delay the renewal of the others.
 //  6. Map every failure of the driver to a sentinel.
 //  7. Add [Purger] and [Maintainer], unless what has ended is deleted without them, and

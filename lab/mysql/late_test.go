@@ -18,7 +18,7 @@ func TestStatementsThatMeetAWriter(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T, raw string, st *reprisemysql.Store){
 		"a completion is judged by the clock afterwards": lateCompletion, "a refusal waits": lateRefusal,
-		"a release waits for the claim of its owner": releaseBehindClaim, "a release waits for the takeover of its owner": releaseBehindTakeover,
+		"a release waits for the claim of its owner": releaseBehindClaim, "a release and a claim wait for a takeover": behindTakeover,
 		"a renewal does not wait": renewalBesideALock,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,9 +36,9 @@ func later(t *testing.T, raw string, f func() error) <-chan error {
 	t.Helper()
 	const waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command IN ('Query', 'Execute') " +
 		"AND id <> CONNECTION_ID() AND (info LIKE 'UPDATE%' OR info LIKE '%LOCK IN SHARE MODE')"
-	done := make(chan error, 1)
+	before, done := count(t, raw, waits), make(chan error, 1)
 	go func() { done <- f() }()
-	labtest.Eventually(t, "a statement waits", func() bool { return count(t, raw, waits) > 0 })
+	labtest.Eventually(t, "a statement waits", func() bool { return count(t, raw, waits) > before })
 	return done
 }
 
@@ -100,15 +100,20 @@ func releaseBehindClaim(t *testing.T, raw string, st *reprisemysql.Store) {
 }
 
 // So may a claim that takes a lapsed record over, which shows another owner until then.
-func releaseBehindTakeover(t *testing.T, raw string, st *reprisemysql.Store) {
+// Another claim, which may not take it over, waits too, and is busy if it gives up.
+func behindTakeover(t *testing.T, raw string, st *reprisemysql.Store) {
 	t.Helper()
 	r := labtest.NewClaim()
-	r.Lease = time.Millisecond
+	r.Lease, r.AtMostOnce = time.Millisecond, true
 	labtest.WantClaim(t, st, r, store.Claimed)
 	next := labtest.Rival(r)
 	claim := writing(t, raw, "UPDATE reprise_records SET owner = ?, attempt = 2, fence = fence + 1, revision = revision + 1, "+
 		"lease_until = lease_until + 3600000000 WHERE id = ?", next.Owner[:], r.ID[:])
 	released := later(t, raw, func() error { return st.Release(t.Context(), next.ID, next.Owner) })
+	ctx, cancel := context.WithCancel(t.Context())
+	refused := later(t, raw, func() error { _, err := st.Claim(ctx, labtest.Rival(r)); return err })
+	cancel()
+	labtest.Want(t, "a claim that gave up", <-refused, store.ErrBusy)
 	labtest.Must(t, claim.Commit())
 	labtest.Must(t, <-released)
 	labtest.WantClaim(t, st, labtest.Rival(r), store.Claimed)

@@ -46,8 +46,9 @@ func pgAnswer(ctx context.Context, st store.Store, call string, r store.ClaimReq
 		err = st.Unknown(ctx, store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "why"})
 	case "release":
 		err = st.Release(ctx, r.ID, r.Owner)
-	case "rival claims":
-		return pgAnswer(ctx, st, "claim", labtest.Rival(r))
+	case "rival claims", "careful claims":
+		r, r.Takeover = labtest.Rival(r), call == "rival claims"
+		return pgAnswer(ctx, st, "claim", r)
 	default:
 		var got store.ClaimResult
 		got, err = st.Claim(ctx, r)
@@ -81,8 +82,12 @@ func TestPostgresSlowCommits(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	const took, runs, busy = "done", "in-progress 0", "[busy]"
-	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
+	for mode, replays := range map[pgx.QueryExecMode]int{pgx.QueryExecModeCacheStatement: 200, pgx.QueryExecModeExec: 0} {
 		st := f.in(t, mode).Leased(t)
+		done := labtest.Completed(t, st, "answer")
+		for range replays { // which are common then: a claim looks first
+			labtest.WantClaim(t, st, labtest.Rival(done), store.Completed)
+		}
 		for _, test := range []struct{ end, first, second, want string }{
 			{pgEnded, pgRenewed, "complete", took},
 			{pgEnded, pgRenewed, "unknown", took},
@@ -101,7 +106,9 @@ func TestPostgresSlowCommits(t *testing.T) {
 			{pgEnded, pgUnknown, "rival claims", "lapsed 0"},
 			{pgLapsed, pgRenewed, "rival claims", runs},
 			{pgLapsed, pgCompleted, "rival claims", "completed 0"},
-			{pgLapsed, pgCompleted, "claim", "completed 0"},
+			{pgLapsed, pgRenewed, "careful claims", runs},
+			{pgLapsed, pgCompleted, "careful claims", "completed 0"},
+			{pgLapsed, pgReleased, "careful claims", "claimed 1"},
 			{pgLapsed, pgUnknown, "rival claims", "lapsed 0"},
 			{pgLapsed, pgReleased, "rival claims", "claimed 1"},
 		} {

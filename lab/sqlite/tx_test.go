@@ -86,23 +86,27 @@ func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 }
 
 // TestWritesWaitForTheHandlerThatWrites: in this process and in another one, and replays
-// and refusals do not.
+// and refusals do not, but for that of a lapsed record, whose renewal may not be written.
 func TestWritesWaitForTheHandlerThatWrites(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
 		st, other := d.transactional(t, file), d.transactional(t, file)
-		done, writer := labtest.Completed(t, st, "answer"), begin(t, st, labtest.NewClaim())
+		r := labtest.NewClaim()
+		r.Lease, r.AtMostOnce = time.Millisecond, true
+		done, runs, writer := labtest.Completed(t, st, "answer"), labtest.Claimed(t, st), begin(t, st, r)
 		writer.Effect(t)
-		labtest.WantClaim(t, other, labtest.Rival(writer.ClaimRequest), store.InProgress)
+		labtest.WantClaim(t, other, labtest.Rival(runs), store.InProgress)
 		labtest.WantClaim(t, other, labtest.Rival(done), store.Completed)
 		claimed := make(chan error, 2)
 		for _, st := range []store.Store{st, other} {
-			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			got, err := st.Claim(short, labtest.NewClaim())
-			cancel()
-			if !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("a claim while a handler writes: %v, %v", got.Outcome, err)
+			for _, r := range []store.ClaimRequest{labtest.NewClaim(), labtest.Rival(r)} {
+				short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				got, err := st.Claim(short, r)
+				cancel()
+				if !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnavailable) {
+					t.Errorf("a claim while a handler writes: %v, %v", got.Outcome, err)
+				}
 			}
 			go func() {
 				_, err := st.Claim(context.WithoutCancel(t.Context()), labtest.NewClaim())
@@ -110,6 +114,7 @@ func TestWritesWaitForTheHandlerThatWrites(t *testing.T) {
 			}()
 		}
 		labtest.Must(t, writer.End(t))
+		labtest.WantClaim(t, other, labtest.Rival(r), store.Completed)
 		for range 2 {
 			if err := <-claimed; err != nil {
 				t.Errorf("a claim that waited: %v", err)

@@ -150,7 +150,7 @@ func (b *callBatch) readClaim(row sqlstore.Row) error {
 	case created:
 		v.result, b.claims.ends[at] = sqlstore.Granted(found.Attempt, found.Fence, time.Duration(found.LeaseUntil-found.At)*time.Microsecond), nil
 	case !large: // one that this batch created, and then saw, runs
-		if result, writes, err := found.Decide(storeName, &v.claim); !writes {
+		if result, answered, err := found.Answer(storeName, &v.claim); answered {
 			v.result, b.claims.ends[at] = result, err
 		}
 	}

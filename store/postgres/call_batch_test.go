@@ -152,7 +152,7 @@ func batchRow(id, owner byte, created bool, state int16, lease, valid, clock int
 }
 
 // TestBatchAnswersEachCall: a created record is the call's, one that was there is judged,
-// and a call that has to write or is too large is sent alone.
+// and a call that has to write, finds a lapsed record or is too large is sent alone.
 func TestBatchAnswersEachCall(t *testing.T) {
 	t.Parallel()
 	const now = 1_800_000_000_000_000
@@ -167,6 +167,9 @@ func TestBatchAnswersEachCall(t *testing.T) {
 		b.statements(&statements{}, false)
 		read(b, batchRow(1, 1, true, sqlstore.Running, whole, whole, now, nil))        // created
 		read(b, batchRow(1, 1, false, sqlstore.Running, whole, whole, now, nil))       // and then seen
+		once := batchRow(2, 9, false, sqlstore.Running, now, whole, now, nil)          // lapsed, at most once: to be
+		once[12] = true                                                                // read after those who write it
+		read(b, once)                                                                  //
 		read(b, batchRow(3, 3, true, sqlstore.Running, whole-20_000, whole, now, nil)) // after a wait
 		read(b, batchRow(4, 9, false, sqlstore.Running, whole, whole, now, nil))       // runs
 		read(b, batchRow(5, 9, false, sqlstore.Completed, now, whole, now, []byte{}))  // completed

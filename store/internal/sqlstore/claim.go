@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -38,7 +39,7 @@ func (t *Table) Claim(ctx context.Context, r store.ClaimRequest) (result store.C
 		if err != nil {
 			return result, err
 		}
-		if result, writes, err := found.Decide(t.Dialect.Name, &r); !writes {
+		if result, answered, err := found.Answer(t.Dialect.Name, &r); answered {
 			return result, err
 		}
 	}
@@ -91,19 +92,32 @@ func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest, fir
 	return result, err
 }
 
-// decide returns the answer to r, and the row that it was made by: see [Seen.Decide].
+// decide returns the answer to r, and the row that it was made by: see Seen.decide. It
+// finds a record lapsed only after waiting for those who are writing it. One of them may
+// never end, so the end of ctx does not mean that the server is away.
 func (t *Table) decide(ctx context.Context, on Conn, r *store.ClaimRequest) (found *row, result store.ClaimResult, writes bool, err error) {
 	if t.Own != nil {
 		found = &row{}
 		if found.Seen, err = t.Own.Look(ctx, on, r.ID); err != nil {
 			return nil, result, false, err
 		}
-		if result, writes, err = found.Decide(t.Dialect.Name, r); !found.Found || !writes {
-			return found, result, writes, err
+		var answered bool
+		if result, answered, err = found.Answer(t.Dialect.Name, r); answered || !found.Found {
+			return found, result, !answered, err
 		}
 	}
-	if found, err = t.look(ctx, on, r.ID); err == nil {
-		result, writes, err = found.Decide(t.Dialect.Name, r)
+	look := func(statement string) {
+		if found, err = t.query(ctx, on, statement, r.ID, false); err == nil {
+			result, writes, err = found.decide(t.Dialect.Name, r)
+		}
+	}
+	if result.Outcome != store.Lapsed {
+		look(t.statements.look)
+	}
+	if result.Outcome == store.Lapsed && !t.Dialect.Embedded {
+		if look(t.statements.wait); isContext(err) {
+			err = fmt.Errorf("%w: %s: claim: another transaction holds the record: %s", store.ErrBusy, t.Dialect.Name, err.Error())
+		}
 	}
 	return found, result, writes, err
 }

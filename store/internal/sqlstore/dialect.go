@@ -12,10 +12,10 @@
 // are correct at every isolation level, inside and outside of a transaction. A claim
 // reads first while replays are common, and always where a read waits for no writer.
 //
-// An operation that is refused because a record has ended makes no write that could lose
-// a race. So if the database has many writers, it first reads the record again, after
-// waiting for those who are writing it: one of them may have decided before the end, and
-// commit after it.
+// An operation that is refused because a record has ended or lapsed makes no write that
+// could lose a race. So if the database has many writers, it first reads the record once
+// more, after waiting for those who are writing it: one of them may have decided before
+// the end, and commit after it.
 //
 // Instants and durations are integers, in microseconds.
 package sqlstore

@@ -46,10 +46,10 @@ func (r *Seen) Readable() bool {
 // live reports whether an attempt holds the record.
 func (r *Seen) live() bool { return r.State == Running && r.LeaseUntil > r.At }
 
-// Decide answers a claim that finds the row, in the order of the Store contract. writes
+// decide answers a claim that finds the row, in the order of the Store contract. writes
 // says that the answer holds once the row is written with the attempt and the fence of
 // the result. db is the name of the database, for the text of an error.
-func (r *Seen) Decide(db string, c *store.ClaimRequest) (result store.ClaimResult, writes bool, err error) {
+func (r *Seen) decide(db string, c *store.ClaimRequest) (result store.ClaimResult, writes bool, err error) {
 	live := r.live()
 	own := bytes.Equal(r.Owner, c.Owner[:])
 	left := span(r.LeaseUntil - r.At)
@@ -79,6 +79,14 @@ func (r *Seen) Decide(db string, c *store.ClaimRequest) (result store.ClaimResul
 		return Granted(r.Attempt+1, next, c.Lease), true, nil
 	}
 	return result, false, nil
+}
+
+// Answer is decide by a row that others may be writing. answered says that the answer
+// holds without a write, and whatever they write. That the record has lapsed does not:
+// another transaction may have renewed or completed it in time, and commit later.
+func (r *Seen) Answer(db string, c *store.ClaimRequest) (result store.ClaimResult, answered bool, err error) {
+	result, writes, err := r.decide(db, c)
+	return result, !writes && result.Outcome != store.Lapsed, err
 }
 
 // Granted is the answer to a claim that has the record, of whose lease so much is left.

@@ -78,7 +78,10 @@ func TestSeenRecordDecidesAClaimInTheOrderOfTheContract(t *testing.T) {
 		"replayed, another request":       {row(replayed), foreign, store.Mismatch.String()},
 		"replayed, past its horizon":      {row(and(replayed, func(r *Seen) { r.ValidUntil = now })), claim, "new"},
 	} {
-		got, writes, err := test.row.Decide("db", &test.claim)
+		got, writes, err := test.row.decide("db", &test.claim)
+		if _, answered, _ := test.row.Answer("db", &test.claim); answered != (!writes && test.want != store.Lapsed.String()) {
+			t.Errorf("%s: answered by a row that others may be writing: %t", name, answered)
+		}
 		word := got.Outcome.String()
 		switch claimed := got.Outcome == store.Claimed; {
 		case errors.Is(err, store.ErrCorrupt):
