@@ -56,8 +56,7 @@ const (
 	stateRunning    = iota
 	stateReturned   // its handler has returned
 	stateCompleting // the first in which it has been ended
-	stateReleasing
-	stateUnknown
+	stateForgetting // its end may take its claim away: see loseLease
 )
 
 func newAttempt(c *call) *Attempt {
@@ -121,11 +120,11 @@ func (a *Attempt) running() bool { return a.state.Load() == stateRunning }
 func (a *Attempt) open() bool { return a.state.Load() < stateCompleting }
 
 // loseLease stops an attempt whose lease is no longer reliable, and reports whether the
-// observer is to be notified. An attempt that is being released is not stopped: its claim
-// may be gone because it was released. Nor is one whose outcome is unknown, likewise.
+// observer is to be notified. An attempt whose own end may take its claim away (release,
+// unknown, and a commit, which may be rolled back) is not stopped: that may be why.
 func (a *Attempt) loseLease() (notify bool) {
 	a.engine.waiters.wake(a.id)
-	if state := a.state.Load(); state == stateReleasing || state == stateUnknown {
+	if a.state.Load() == stateForgetting {
 		return false
 	}
 	a.run.cancel(store.ErrLeaseLost)

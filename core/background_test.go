@@ -121,14 +121,28 @@ func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 	}
 }
 
-// The renewal finds that the record was released, which is no loss.
+// The renewal finds that the end of its own attempt took the record away, which is no
+// loss.
 func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
-	for name, fails := range map[string]bool{"a release": false, "one whose reply is lost": true} {
+	complete := func(a *reprise.Attempt) error {
+		_, err := a.Complete(reprise.Completion{})
+		return err
+	}
+	for name, c := range map[string]struct {
+		fails, inCommit bool // the reply is lost; the store takes it away before it answers the commit
+		end             func(*reprise.Attempt) error
+	}{
+		"a release":                         {end: (*reprise.Attempt).Release},
+		"one whose reply is lost":           {fails: true, end: (*reprise.Attempt).Release},
+		"one of what was rolled back":       {end: complete},
+		"such a one whose reply is lost":    {fails: true, end: complete},
+		"a commit that was found unapplied": {inCommit: true, end: complete},
+	} {
 		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			renewing, released := make(chan struct{}), make(chan struct{})
+			b, st := setupTransacting(t)
+			renewing, released := make(chan store.RenewRequest, 1), make(chan struct{})
 			b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-				close(renewing)
+				renewing <- rs[0]
 				<-released
 				return b.store.Store.Renew(ctx, rs)
 			}
@@ -139,16 +153,22 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 				if !once.Swap(true) {
 					close(released)
 					<-answer
-					if fails {
+					if c.fails {
 						return store.ErrUnknown
 					}
 				}
 				return err
 			}
-			a := b.claim(t, order("k"))
-			<-renewing
+			a := b.began(t, order("k"))
+			renewal := <-renewing
+			st.OnCommit = func() error {
+				if c.inCommit {
+					wantError(t, "Release", b.store.Release(t.Context(), renewal.ID, renewal.Owner), nil)
+				}
+				return store.ErrNotApplied
+			}
 			ended := make(chan error)
-			go func() { ended <- a.Release() }()
+			go func() { ended <- c.end(a) }()
 			synctest.Wait()
 			wantCause(t, a.Context(), nil)
 			close(answer)

@@ -64,6 +64,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	case begun && c.DiscardEffects:
 		a.rollback(ctx)
 	case begun:
+		a.state.Store(stateForgetting)
 		return a.commit(ctx, r), nil
 	}
 	err := a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })

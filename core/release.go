@@ -23,7 +23,7 @@ import (
 // repeat it is useless, that the claim lapses. [ErrRunTooLong] says that it came too
 // late: the record says that the outcome is unknown (see Config.MaxRun), and stays.
 func (a *Attempt) Release() error {
-	if err := a.end(stateReleasing); err != nil {
+	if err := a.end(stateForgetting); err != nil {
 		return err
 	}
 	if a.unprotected {
@@ -48,7 +48,7 @@ func (a *Attempt) Release() error {
 // repetition continues in the background, or, where it is useless, the claim lapses. For
 // an unprotected attempt it is always the reason why there is no claim.
 func (a *Attempt) Unknown(reason string) error {
-	if err := a.end(stateUnknown); err != nil {
+	if err := a.end(stateForgetting); err != nil {
 		return err
 	}
 	if a.unprotected {
