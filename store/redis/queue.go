@@ -75,7 +75,7 @@ func (s *Store) newNode(server *redis.Client) *node {
 	c := batching.Config[*command]{
 		Send: n.sendBatch, Begins: true, Lanes: min(mostLanes, half), Yields: yields,
 		// A client that ignores the deadlines of contexts would block its caller.
-		Inline: func(**command) bool { return s.ctxTimeouts },
+		Detached: !s.ctxTimeouts,
 	}
 	if !s.config.NoCombining {
 		n.calls = batching.New(c)

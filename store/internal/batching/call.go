@@ -20,8 +20,7 @@ const (
 )
 
 // Call is a call and its answer, in memory that [Queue.Call] and [Call.Release] use again
-// and again. A caller sets Value and Size before [Queue.Do], and may call Do again after
-// it returned, unless it returned an [Error] whose Sent is true.
+// and again. A caller sets Value and Size before [Queue.Do], which it calls once.
 type Call[T any] struct {
 	// Value holds the request and, later, the answer. It keeps the value of the last call,
 	// so that its memory can be reused.
@@ -43,9 +42,8 @@ type Call[T any] struct {
 	alone      [1]Sent[T] // a batch of this call
 }
 
-// Release returns the call to its queue. The caller must not use it afterwards. Release
-// may follow any Do: if a sender still has the call, its memory is reused once the sender
-// has finished it.
+// Release returns the call to its queue. The caller must not use it afterwards. If a
+// sender still has the call, its memory is reused once the sender has finished it.
 func (c *Call[T]) Release() { c.drop() }
 
 func (c *Call[T]) drop() {

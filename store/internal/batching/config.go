@@ -20,7 +20,7 @@ type Config[T any] struct {
 	// before it returns; its lane is busy for as long.
 	// It runs in a goroutine of the queue, with a context that ends when the callers of all
 	// unfinished calls have returned. For a single call, it may run in the goroutine and
-	// with the context of the caller: see Inline. As many Sends run at once as there are
+	// with the context of the caller: see Detached. As many Sends run at once as there are
 	// busy lanes, and more for calls that are impatient.
 	//
 	// The slice belongs to the queue: Send must neither change it nor use it after it
@@ -45,10 +45,10 @@ type Config[T any] struct {
 	// soon as Send has it.
 	Begins bool
 
-	// Inline reports whether a single call may be sent in the goroutine and with the context
-	// of its caller, which saves a goroutine. Nil means always. Return false if Send may
-	// block for longer than that context, or must not be interrupted by it.
-	Inline func(*T) bool
+	// Detached says that Send may block for longer than the context of a caller, or must not
+	// be interrupted by it. By default a single call is sent in the goroutine and with the
+	// context of its caller, which saves a goroutine.
+	Detached bool
 
 	// MaxCalls bounds the calls of a batch. Zero means [DefaultMaxCalls].
 	MaxCalls int

@@ -52,17 +52,14 @@ func (q *Queue[T]) Waiting() int {
 // ctx ends, with an [*Error]. After an [*Error], a sender may still use c.Value: the
 // caller must not touch it any more, and may only release c.
 func (q *Queue[T]) Do(ctx context.Context, c *Call[T]) error {
-	if c.phase() == abandoned {
-		panic("batching: Do on a call whose sender has it")
-	}
 	if err := ctx.Err(); err != nil {
 		return &Error{Err: err}
 	}
 	select {
-	case <-c.wake: // Send ended the goroutine of an earlier Do
+	case <-c.wake: // Send ended the goroutine of the Do that had this call before
 	default:
 	}
-	c.ctx, c.batch = ctx, nil
+	c.ctx = ctx
 	generation := c.enter(queued)
 	q.enqueue(ctx, c)
 	select {
@@ -108,7 +105,7 @@ func (q *Queue[T]) lead(ctx context.Context, c *Call[T]) {
 	q.mu.Lock()
 	batch := q.take()
 	q.mu.Unlock()
-	if len(batch) != 1 || batch[0].call != c || q.config.Inline != nil && !q.config.Inline(&c.Value) {
+	if len(batch) != 1 || batch[0].call != c || q.config.Detached {
 		go q.lane(batch)
 		return
 	}
@@ -131,7 +128,6 @@ func (q *Queue[T]) leave(ctx context.Context, c *Call[T], generation uint64) err
 	q.mu.Lock()
 	if c.phase() == queued {
 		q.remove(c)
-		c.enter(idle)
 		q.mu.Unlock()
 		return &Error{Err: ctx.Err()}
 	}

@@ -37,8 +37,7 @@ const beginWriter = "BEGIN IMMEDIATE"
 func newSerial(db *Pool, d *Dialect, turns *slots.Slots) *serial {
 	w := &serial{db: db, dialect: d, turns: turns}
 	w.queue = batching.New(batching.Config[operation]{
-		Send: w.send, Begins: true,
-		Inline: func(*operation) bool { return false }, // it may have to wait for another process
+		Send: w.send, Begins: true, Detached: true, // it may have to wait for another process
 	})
 	return w
 }
