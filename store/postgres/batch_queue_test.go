@@ -36,8 +36,8 @@ func TestQueueFollowsThePool(t *testing.T) {
 }
 
 // TestCombinedCallsShareTheirConnections: eight calls have separate connections, the
-// calls beyond them have two, and a payload that is too large for a batch has one again.
-// A call that ended counts no more.
+// calls beyond them have two, and two more when these hang, and a payload that is too
+// large for a batch has one again. A call that ended counts no more.
 func TestCombinedCallsShareTheirConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,7 +83,9 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 			call(20, 10, claim)
 			call(20, 10, complete(largestCombined))
 			call(3, 13, complete(largestCombined+1))
-			time.Sleep(2 * time.Minute) //nolint:forbidigo // in a bubble
+			time.Sleep(leastPatience)                //nolint:forbidigo // in a bubble
+			call(1, 16, complete(largestCombined+1)) // and those that waited have two
+			time.Sleep(2 * time.Minute)              //nolint:forbidigo // in a bubble
 			synctest.Wait()
 			if n := st.active.Load(); n != 0 {
 				t.Errorf("%d calls are on their way after the last", n)

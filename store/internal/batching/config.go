@@ -21,7 +21,7 @@ type Config[T any] struct {
 	// It runs in a goroutine of the queue, with a context that ends when the callers of all
 	// unfinished calls have returned. For a single call, it may run in the goroutine and
 	// with the context of the caller: see Detached. As many Sends run at once as there are
-	// busy lanes, and more for calls that are impatient.
+	// busy lanes, and more for what [Config.Patience] sends.
 	//
 	// The slice belongs to the queue: Send must neither change it nor use it after it
 	// returns. For an answer or error of the whole batch, Send finishes each call with it.
@@ -53,7 +53,8 @@ type Config[T any] struct {
 	// MaxCalls bounds the calls of a batch. Zero means [DefaultMaxCalls].
 	MaxCalls int
 
-	// Patience is how much time a call must have left to wait for a lane. A call with less
-	// is sent alone, at once. Zero lets every call wait.
+	// Patience is how long a batch may be on its way before others may use its lane, so that
+	// no call waits behind one that hangs, and how much time a call must have left to wait
+	// for a lane. A call with less is sent alone, at once. Zero lets every call wait.
 	Patience time.Duration
 }

@@ -7,12 +7,12 @@
 //
 // [Queue.Do] returns when its call has an answer or its context has ended. Calls that
 // arrive while others are on their way queue, and the oldest go first. A batch takes a
-// lane, of which a queue has a fixed number. No call waits for a timer, and an idle queue
-// has no goroutine.
+// lane, of which a queue has a fixed number. No batch waits for others to join it, and an
+// idle queue has no goroutine.
 //
 // A sender returns when every call of its batch has an answer, and its lane is busy for
-// as long. [Config.PerLane] opens another lane only where enough calls wait, and
-// [Config.Yields] lets a batch grow.
+// as long, up to [Config.Patience]. [Config.PerLane] opens another lane only where enough
+// calls wait, and [Config.Yields] lets a batch grow.
 //
 // # Guarantees
 //

@@ -17,7 +17,7 @@ type Queue[T any] struct {
 	first   *Call[T] // the oldest that waits
 	last    *Call[T]
 	waiting int
-	busy    int       // lanes with a batch that is on its way or being collected
+	busy    int       // lanes with a batch that is on its way or being collected; see hold
 	spare   []Sent[T] // memory for a batch
 }
 
@@ -110,7 +110,12 @@ func (q *Queue[T]) lead(ctx context.Context, c *Call[T]) {
 		return
 	}
 	c.alone[0] = batch[0]
-	defer q.pass(batch) // even if Send ends the goroutine
+	held := q.hold()
+	defer func() { // even if Send ends the goroutine
+		if held() {
+			q.pass(batch)
+		}
+	}()
 	q.send(ctx, c.alone[:])
 }
 
@@ -146,12 +151,14 @@ func (q *Queue[T]) leave(ctx context.Context, c *Call[T], generation uint64) err
 // lane sends batch, and then others for as long as the lane is needed.
 func (q *Queue[T]) lane(batch []Sent[T]) {
 	over := false
+	var held func() bool
 	defer func() {
-		if !over { // Send ended this goroutine
+		if !over && held() { // Send ended this goroutine
 			q.pass(nil)
 		}
 	}()
 	for {
+		held = q.hold()
 		if len(batch) == 0 {
 			q.yield()
 			q.mu.Lock()
@@ -161,11 +168,20 @@ func (q *Queue[T]) lane(batch []Sent[T]) {
 		if len(batch) > 0 {
 			q.sendBatch(batch)
 		}
-		if over = !q.keepLane(batch); over {
+		if over = !held() || !q.keepLane(batch); over {
 			return
 		}
 		batch = nil
 	}
+}
+
+// hold gives the lane of a batch to another one after Patience. The function that it
+// returns prevents that, and reports whether it was in time.
+func (q *Queue[T]) hold() (held func() bool) {
+	if q.config.Patience <= 0 {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(q.config.Patience, func() { q.pass(nil) }).Stop
 }
 
 // pass frees the lane of the calling goroutine, or gives it to another one.

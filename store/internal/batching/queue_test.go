@@ -208,6 +208,22 @@ func TestAnImpatientCallDoesNotWaitForALane(t *testing.T) {
 	})
 }
 
+// A batch that hangs loses its lane after Patience, and no call waits behind it for longer.
+func TestABatchThatHangsLosesItsLane(t *testing.T) {
+	t.Parallel()
+	onRoad(t, Config[string]{Patience: time.Second, Lanes: 2, PerLane: 8}, func(t *testing.T, r *road) {
+		r.drive(t.Context(), "a")
+		for _, then := range [][]string{{"a", "b+b"}, {"a", "b+b", "b+b"}} {
+			r.drive(t.Context(), "b")
+			r.drive(t.Context(), "b")
+			r.want(t, then[:len(then)-1]...)
+			time.Sleep(time.Second)
+			r.want(t, then...)
+		}
+		r.pass(3)
+	})
+}
+
 // Another lane opens when more than PerLane calls wait for each that is busy, and closes
 // when fewer do.
 func TestLanesOpenWithTheCallsThatWait(t *testing.T) {
