@@ -1,14 +1,18 @@
 package mysql
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
 // TestLostStatementIsRepeatable: a write whose request or reply is lost is unknown, and
@@ -80,6 +84,34 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 				return st.Unknown(t.Context(), store.UnknownRequest{ID: unknown.ID, Owner: unknown.Owner, Reason: "the bank timed out"})
 			})
 			labtest.WantClaim(t, witness, labtest.Rival(unknown), store.Lapsed)
+		}
+	}
+}
+
+// TestMissingConnectionHasItsCause: on a server that hangs, a call whose pool may open one
+// more connection found no server, and one whose pool is exhausted waited for that.
+func TestMissingConnectionHasItsCause(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	raw := mysqlserver.New(t, server)
+	stores := map[int]store.Store{}
+	for _, conns := range []int{0, 2, 3} {
+		db := mysqlserver.Pool(t, raw, conns)
+		stores[conns] = newStore(t, db, reprisemysql.Config{})
+		for range 2 {
+			held, err := db.Conn(t.Context())
+			labtest.Must(t, err)
+			defer held.Close()
+		}
+	}
+	server.Pause(t)
+	defer server.Resume(t)
+	for conns, want := range map[int]error{0: store.ErrUnavailable, 2: store.ErrBusy, 3: store.ErrUnavailable} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := stores[conns].Claim(ctx, labtest.NewClaim())
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), fmt.Sprintf("(2 are in use; the limit is %d)", conns)) {
+			t.Errorf("a pool of %d: %v, want %v", conns, err, want)
 		}
 	}
 }

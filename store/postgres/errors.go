@@ -92,25 +92,17 @@ func advice(op string, err error) string {
 	return ""
 }
 
-// failAcquire wraps the failure to get a connection, before any statement was sent. If
-// the deadline of the call passed while every connection was in use, the error is
-// ErrBusy; otherwise a new connection took too long. The connections that a *sql.DB is
-// opening count as in use.
+// failAcquire wraps the failure to get a connection, before any statement was sent. The
+// connections that a *sql.DB is opening count as in use.
 func failAcquire(op string, err error, waited time.Duration, used, limit int) error {
 	sentinel := classify(err, false)
-	var serverErr *pgconn.PgError
-	said := errors.As(err, &serverErr)
 	switch {
 	case errors.Is(err, store.ErrMisconfigured): // of another driver
 		return fmt.Errorf("%w: %s", err, op)
-	case limit > 0 && used >= limit && contextEnded(err) && !said:
-		sentinel = store.ErrBusy
+	case contextEnded(err) && !errors.As(err, new(*pgconn.PgError)):
+		return sqlstore.NoConnection(storeName, op, waited, used, limit)
 	case !errors.Is(sentinel, store.ErrMisconfigured):
 		sentinel = store.ErrUnavailable
-	}
-	if errors.Is(err, context.DeadlineExceeded) && !said {
-		return fmt.Errorf("%w: postgres: %s: no connection available within %v (%d are in use; the limit of the pool is %d)",
-			sentinel, op, waited.Round(time.Millisecond), used, limit)
 	}
 	return fmt.Errorf("%w: postgres: %s: no connection: %s", sentinel, op, err.Error())
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
@@ -17,24 +18,43 @@ import (
 type Pool struct {
 	*sql.DB
 
+	dialect  *Dialect
 	prepared sqltx.Prepared
 }
 
 // newPool returns the pool of db.
 func newPool(db *sql.DB, d *Dialect) *Pool {
-	p := &Pool{DB: db, prepared: sqltx.Prepared{Lost: d.Lost}}
+	p := &Pool{DB: db, dialect: d, prepared: sqltx.Prepared{Lost: d.Lost}}
 	if !d.Embedded {
 		p.prepared.Open = func() int { return db.Stats().OpenConnections }
 	}
 	return p
 }
 
+// use says how many connections are in use or being opened, and how many there may be; 0
+// means that there is no limit.
+func (p *Pool) use() (used, limit int) {
+	stats := p.Stats()
+	return stats.InUse, stats.MaxOpenConnections
+}
+
+// fail returns the error of op, which got no connection since start. The database of an
+// Embedded dialect opens one at once.
+func (p *Pool) fail(op string, start time.Time, err error) error {
+	if p.dialect.Embedded || !isContext(err) {
+		return p.dialect.Fail(op, err)
+	}
+	used, limit := p.use()
+	return NoConnection(p.dialect.Name, op, time.Since(start), used, limit)
+}
+
 // with calls f with a connection of the pool. The pool closes it if f says that it is
 // broken, or if the driver panicked.
-func (p *Pool) with(ctx context.Context, f func(on connection) (broken bool)) error {
+func (p *Pool) with(ctx context.Context, op string, f func(on connection) (broken bool)) error {
+	start := time.Now()
 	conn, err := p.Conn(ctx)
 	if err != nil {
-		return err
+		return p.fail(op, start, err)
 	}
 	defer func() { _ = conn.Close() }()
 	called := false
@@ -50,9 +70,9 @@ func (p *Pool) with(ctx context.Context, f func(on connection) (broken bool)) er
 	return err
 }
 
-// lend is with for any operation: see [Lend].
-func (p *Pool) lend(ctx context.Context, _ string, f func(on Conn) (broken bool)) error {
-	return p.with(ctx, func(on connection) bool { return f(on) })
+// lend is with for any database: see [Lend].
+func (p *Pool) lend(ctx context.Context, op string, f func(on Conn) (broken bool)) error {
+	return p.with(ctx, op, func(on connection) bool { return f(on) })
 }
 
 // connection is a [Conn] of a driver.

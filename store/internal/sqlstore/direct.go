@@ -3,9 +3,6 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"fmt"
-
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // Direct is the [Writer] of a database that has any number of writers. Each statement of
@@ -34,8 +31,6 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 		switch {
 		case wrote:
 			return w.Dialect.FailCommit(op, result)
-		case isContext(result):
-			return fmt.Errorf("%w: %s: %s: the server did not answer a read: %s", store.ErrUnavailable, w.Dialect.Name, op, result.Error())
 		case !broken || try == maxTries: // else the server closed the connection while it was in the pool
 			return w.Dialect.Fail(op, result)
 		}

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
@@ -57,8 +58,10 @@ func (d *Dialect) fail(op string, err error, committing bool) error {
 		return fmt.Errorf("%w: %s: %s: %w", store.ErrBusy, d.Name, op, ErrLostRace)
 	case committing && (isContext(err) || isGone(err)):
 		sentinel = store.ErrUnknown
-	case isContext(err): // while it waited for a connection or for its turn
+	case isContext(err) && (d.Embedded || op == "migrate"): // it waited for others
 		sentinel = store.ErrBusy
+	case isContext(err):
+		sentinel, err = store.ErrUnavailable, fmt.Errorf("the server did not answer: %w", err)
 	case isGone(err):
 		sentinel = store.ErrUnavailable
 	default:
@@ -72,6 +75,18 @@ func (d *Dialect) fail(op string, err error, committing bool) error {
 		advice = d.Advice(op, err)
 	}
 	return fmt.Errorf("%w: %s: %s: %s%s", sentinel, d.Name, op, err.Error(), advice)
+}
+
+// NoConnection returns the error of an operation whose context ended before it had a
+// connection. If all that there may be are in use, it waited for one of them, which is
+// ErrBusy. Otherwise, and without a limit, which is 0, a new one took too long.
+func NoConnection(name, op string, waited time.Duration, used, limit int) error {
+	sentinel := store.ErrUnavailable
+	if limit > 0 && used >= limit {
+		sentinel = store.ErrBusy
+	}
+	return fmt.Errorf("%w: %s: %s: no connection available within %v (%d are in use; the limit is %d)",
+		sentinel, name, op, waited.Round(time.Millisecond), used, limit)
 }
 
 func isContext(err error) bool {

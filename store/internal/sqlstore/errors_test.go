@@ -30,7 +30,7 @@ func TestFailuresWrapOneSentinel(t *testing.T) {
 		{nil, nil, nil},
 		{store.ErrLeaseLost, store.ErrLeaseLost, store.ErrLeaseLost},
 		{errors.New("of the driver"), store.ErrFull, store.ErrUnknown},
-		{context.DeadlineExceeded, store.ErrBusy, store.ErrUnknown},
+		{context.DeadlineExceeded, store.ErrUnavailable, store.ErrUnknown},
 		{driver.ErrBadConn, store.ErrUnavailable, store.ErrUnknown},
 		{sql.ErrConnDone, store.ErrUnavailable, store.ErrUnknown},
 		{ErrLostRace, store.ErrBusy, store.ErrBusy}, // for ErrUnavailable a guard with FailOpen runs its handler

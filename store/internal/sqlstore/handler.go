@@ -64,9 +64,10 @@ type session struct {
 
 // open begins a transaction by statements.
 func (t *Table) open(ctx context.Context, statements []string, id store.ID, owner store.Owner) (lazytx.Session, error) {
+	start := time.Now()
 	held, err := sqltx.Hold(ctx, t.db.DB)
 	if err != nil {
-		return nil, t.Dialect.Fail("begin", err)
+		return nil, t.db.fail("begin", start, err)
 	}
 	s := &session{Table: t, held: held, on: connection{t.db.prepared.On(held.Conn)}, id: id, owner: owner}
 	if err := s.begin(ctx, statements); err != nil {

@@ -82,7 +82,7 @@ func (w *serial) transact(ctx context.Context, batch []batching.Sent[operation])
 	}
 	defer w.turns.Release()
 	var result error
-	err := w.db.with(ctx, func(on connection) (broken bool) {
+	err := w.db.with(ctx, op, func(on connection) (broken bool) {
 		result = w.execute(ctx, on, batch)
 		return result != nil && on.execute(context.WithoutCancel(ctx), "ROLLBACK") != nil
 	})

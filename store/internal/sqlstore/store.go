@@ -18,17 +18,13 @@ func (d *Dialect) New(db *sql.DB, o Options) (*Table, error) {
 		return nil, Invalid(d.Name, "the *sql.DB is nil")
 	}
 	pool := newPool(db, d)
-	conns := func() (used, limit int) {
-		stats := db.Stats()
-		return stats.InUse, stats.MaxOpenConnections
-	}
 	if d.Embedded {
 		turns := &slots.Slots{Limit: 1} // the database has one writer
-		t := NewTable(pool, d, o, newSerial(pool, d, turns), conns)
+		t := NewTable(pool, d, o, newSerial(pool, d, turns), pool.use)
 		t.Transactions = t.transactions(turns)
 		return t, nil
 	}
-	t := NewTable(pool, d, o, &Direct{With: pool.lend, Dialect: d}, conns)
+	t := NewTable(pool, d, o, &Direct{With: pool.lend, Dialect: d}, pool.use)
 	t.Transactions = t.transactions(t.Turns())
 	return t, nil
 }

@@ -102,8 +102,8 @@ func (t *Table) Write(ctx context.Context, op string, f func(context.Context, Co
 
 // write executes an operation that writes once, when a connection is its turn.
 func (t *Table) write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
-	if err := t.turns.Take(ctx); err != nil {
-		return t.Dialect.Fail(op, err)
+	if start := time.Now(); t.turns.Take(ctx) != nil {
+		return NoConnection(t.Dialect.Name, op, time.Since(start), t.turns.Limit, t.turns.Limit)
 	}
 	defer t.turns.Release()
 	err := t.Writer.Write(ctx, op, f)
@@ -118,7 +118,7 @@ func (t *Table) write(ctx context.Context, op string, f func(context.Context, Co
 func (t *Table) Read(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	if t.Dialect.Embedded { // readers do not wait for the writer
 		var result error
-		err := t.db.with(ctx, func(on connection) bool {
+		err := t.db.with(ctx, op, func(on connection) bool {
 			rest := context.WithoutCancel(ctx)
 			if result = t.Dialect.start(rest, on, "BEGIN"); result == nil { // it fails in a transaction
 				result = f(ctx, on)
