@@ -1,6 +1,7 @@
 package reprise_test
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -122,61 +123,55 @@ func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 }
 
 // The renewal finds that the end of its own attempt took the record away, which is no
-// loss.
+// loss, also where that end is then left to the background.
 func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
-	complete := func(a *reprise.Attempt) error {
-		_, err := a.Complete(reprise.Completion{})
-		return err
-	}
 	for name, c := range map[string]struct {
-		fails, inCommit bool // the reply is lost; the store takes it away before it answers the commit
-		end             func(*reprise.Attempt) error
+		fails error // of the release, although the store executes it
+		tx    bool  // it follows a commit that was not applied
+		found bool  // by a store that released the record to be sure
 	}{
-		"a release":                         {end: (*reprise.Attempt).Release},
-		"one whose reply is lost":           {fails: true, end: (*reprise.Attempt).Release},
-		"one of what was rolled back":       {end: complete},
-		"such a one whose reply is lost":    {fails: true, end: complete},
-		"a commit that was found unapplied": {inCommit: true, end: complete},
+		"a release":                        {},
+		"one whose reply is lost":          {fails: store.ErrUnknown},
+		"one of effects that are undone":   {tx: true},
+		"likewise, whose reply is lost":    {tx: true, fails: store.ErrUnknown},
+		"one by the store, before it says": {tx: true, found: true},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b, st := setupTransacting(t)
-			renewing, released := make(chan store.RenewRequest, 1), make(chan struct{})
+			renewing, released, answer := make(chan store.RenewRequest, 1), make(chan struct{}), make(chan struct{})
 			b.store.OnRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 				renewing <- rs[0]
 				<-released
 				return b.store.Store.Renew(ctx, rs)
 			}
-			answer := make(chan struct{})
-			var once atomic.Bool
+			once := sync.OnceFunc(func() { close(released); <-answer })
 			b.store.OnRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
 				err := b.store.Store.Release(ctx, id, owner)
-				if !once.Swap(true) {
-					close(released)
-					<-answer
-					if c.fails {
-						return store.ErrUnknown
-					}
-				}
-				return err
+				once()
+				return cmp.Or(c.fails, err)
 			}
 			a := b.began(t, order("k"))
 			renewal := <-renewing
 			st.OnCommit = func() error {
-				if c.inCommit {
+				if c.found {
 					wantError(t, "Release", b.store.Release(t.Context(), renewal.ID, renewal.Owner), nil)
 				}
 				return store.ErrNotApplied
 			}
-			ended := make(chan error)
-			go func() { ended <- c.end(a) }()
+			end, ended := a.Release, make(chan error)
+			if c.tx {
+				end = func() error { complete(t, a, "answer", reprise.EndNotApplied); return c.fails }
+			}
+			go func() { ended <- end() }()
 			synctest.Wait()
 			wantCause(t, a.Context(), nil)
 			close(answer)
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			wantError(t, "the end", <-ended, c.fails)
+			b.store.Heal()
+			time.Sleep(time.Minute)
 			b.events.wantCount(t, "lease-lost", 0)
 			wantCause(t, a.Context(), context.Canceled)
+			release(t, b.claim(t, order("k")))
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -163,21 +162,6 @@ func TestCommitOfAStaleOwner(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What was rolled back is released in the background if the store is away, and then free.
-func TestNotAppliedIsReleasedLater(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b, st := setupTransacting(t)
-		st.OnCommit = func() error { return store.ErrNotApplied }
-		a := b.began(t, order("k"))
-		b.store.OnRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
-		complete(t, a, "answer", reprise.EndNotApplied)
-		b.store.Heal()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		release(t, b.claim(t, order("k")))
-	})
 }
 
 // A transaction is promised by stores that have one, and not together with FailOpen.
