@@ -34,9 +34,8 @@ const (
 	// has the same limit for the payloads that it returns.
 	largestCombined = 64 << 10
 
-	// leastPatience is how long a batch may hang, for example because a call that is alone in
-	// it waits for a row, before another one gets its lane, and how much time a call must
-	// have left to wait for a lane.
+	// leastPatience is how long a batch may hang, as one of a single call that waits for a
+	// row, before another gets its lane, and what a call must have left to wait for a lane.
 	leastPatience = 100 * time.Millisecond
 )
 

@@ -21,11 +21,8 @@ type Queue[T any] struct {
 	spare   []Sent[T] // memory for a batch
 }
 
-// New returns a queue. It panics when c has no Send.
+// New returns a queue.
 func New[T any](c Config[T]) *Queue[T] {
-	if c.Send == nil {
-		panic("batching: a queue without a Send")
-	}
 	c.Lanes, c.MaxCalls = max(c.Lanes, 1), cmp.Or(c.MaxCalls, DefaultMaxCalls)
 	q := &Queue[T]{config: c}
 	q.calls.New = func() any {
@@ -110,12 +107,7 @@ func (q *Queue[T]) lead(ctx context.Context, c *Call[T]) {
 		return
 	}
 	c.alone[0] = batch[0]
-	held := q.hold()
-	defer func() { // even if Send ends the goroutine
-		if held() {
-			q.pass(batch)
-		}
-	}()
+	defer q.pass(batch, q.hold()) // even if Send ends the goroutine
 	q.send(ctx, c.alone[:])
 }
 
@@ -153,8 +145,8 @@ func (q *Queue[T]) lane(batch []Sent[T]) {
 	over := false
 	var held func() bool
 	defer func() {
-		if !over && held() { // Send ended this goroutine
-			q.pass(nil)
+		if !over { // Send ended this goroutine
+			q.pass(nil, held)
 		}
 	}()
 	for {
@@ -179,14 +171,16 @@ func (q *Queue[T]) lane(batch []Sent[T]) {
 // returns prevents that, and reports whether it was in time.
 func (q *Queue[T]) hold() (held func() bool) {
 	if q.config.Patience <= 0 {
-		return func() bool { return true }
+		return always
 	}
-	return time.AfterFunc(q.config.Patience, func() { q.pass(nil) }).Stop
+	return time.AfterFunc(q.config.Patience, func() { q.pass(nil, always) }).Stop
 }
 
-// pass frees the lane of the calling goroutine, or gives it to another one.
-func (q *Queue[T]) pass(memory []Sent[T]) {
-	if q.keepLane(memory) {
+func always() bool { return true } // not a closure, which would allocate
+
+// pass frees the lane of the calling goroutine, or gives it to another one, if it is held.
+func (q *Queue[T]) pass(memory []Sent[T], held func() bool) {
+	if held() && q.keepLane(memory) {
 		go q.lane(nil)
 	}
 }
