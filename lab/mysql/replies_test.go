@@ -94,22 +94,18 @@ func TestMissingConnectionHasItsCause(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)
 	raw := mysqlserver.New(t, server)
-	stores := map[int]store.Store{}
-	for _, conns := range []int{0, 2, 3} {
+	for conns, want := range map[int]error{0: store.ErrUnavailable, 2: store.ErrBusy, 3: store.ErrUnavailable} {
 		db := mysqlserver.Pool(t, raw, conns)
-		stores[conns] = newStore(t, db, reprisemysql.Config{})
 		for range 2 {
 			held, err := db.Conn(t.Context())
 			labtest.Must(t, err)
 			defer held.Close()
 		}
-	}
-	server.Pause(t)
-	defer server.Resume(t)
-	for conns, want := range map[int]error{0: store.ErrUnavailable, 2: store.ErrBusy, 3: store.ErrUnavailable} {
+		server.Pause(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err := stores[conns].Claim(ctx, labtest.NewClaim())
+		_, err := newStore(t, db, reprisemysql.Config{}).Claim(ctx, labtest.NewClaim())
+		cancel()
+		server.Resume(t)
 		if !errors.Is(err, want) || !strings.Contains(err.Error(), fmt.Sprintf("(2 are in use; the limit is %d)", conns)) {
 			t.Errorf("a pool of %d: %v, want %v", conns, err, want)
 		}

@@ -2,7 +2,6 @@ package reprisepg
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,16 +98,12 @@ func failAcquire(op string, err error, waited time.Duration, used, limit int) er
 	switch {
 	case errors.Is(err, store.ErrMisconfigured): // of another driver
 		return fmt.Errorf("%w: %s", err, op)
-	case contextEnded(err) && !errors.As(err, new(*pgconn.PgError)):
+	case sqlstore.IsContext(err) && !errors.As(err, new(*pgconn.PgError)):
 		return sqlstore.NoConnection(storeName, op, waited, used, limit)
 	case !errors.Is(sentinel, store.ErrMisconfigured):
 		sentinel = store.ErrUnavailable
 	}
 	return fmt.Errorf("%w: postgres: %s: no connection: %s", sentinel, op, err.Error())
-}
-
-func contextEnded(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // undone reports whether err says that the server rolled back the statement, and with it
@@ -131,5 +126,5 @@ func retires(err error) bool {
 	if errors.As(err, &serverErr) {
 		return !undone(serverErr) || serverErr.Code == codeReadOnly
 	}
-	return !contextEnded(err) && !errors.Is(err, sqlstore.ErrLostRace) && !sqlstore.IsResult(err)
+	return !sqlstore.IsContext(err) && !errors.Is(err, sqlstore.ErrLostRace) && !sqlstore.IsResult(err)
 }

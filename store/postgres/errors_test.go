@@ -87,7 +87,6 @@ func TestAcquireFailureIsDefinite(t *testing.T) {
 		says string
 	}{
 		{context.DeadlineExceeded, 4, 4, store.ErrBusy, "within 1s (4 are in use; the limit is 4)"},
-		{context.DeadlineExceeded, 3, 4, store.ErrUnavailable, "(3 are in use; the limit"},
 		{context.DeadlineExceeded, 3, 0, store.ErrUnavailable, "(3 are in use; the limit is 0)"},
 		{context.Canceled, 4, 4, store.ErrBusy, ""},
 		{io.EOF, 4, 4, store.ErrUnavailable, "no connection: EOF"},

@@ -41,7 +41,7 @@ func (p *Pool) use() (used, limit int) {
 // fail returns the error of op, which got no connection since start. The database of an
 // Embedded dialect opens one at once.
 func (p *Pool) fail(op string, start time.Time, err error) error {
-	if p.dialect.Embedded || !isContext(err) {
+	if p.dialect.Embedded || !IsContext(err) {
 		return p.dialect.Fail(op, err)
 	}
 	used, limit := p.use()

@@ -56,11 +56,11 @@ func (d *Dialect) fail(op string, err error, committing bool) error {
 		return err
 	case errors.Is(err, ErrLostRace):
 		return fmt.Errorf("%w: %s: %s: %w", store.ErrBusy, d.Name, op, ErrLostRace)
-	case committing && (isContext(err) || isGone(err)):
+	case committing && (IsContext(err) || isGone(err)):
 		sentinel = store.ErrUnknown
-	case isContext(err) && (d.Embedded || op == "migrate"): // it waited for others
+	case IsContext(err) && (d.Embedded || op == "migrate"): // it waited for others
 		sentinel = store.ErrBusy
-	case isContext(err):
+	case IsContext(err):
 		sentinel, err = store.ErrUnavailable, fmt.Errorf("the server did not answer: %w", err)
 	case isGone(err):
 		sentinel = store.ErrUnavailable
@@ -89,7 +89,8 @@ func NoConnection(name, op string, waited time.Duration, used, limit int) error 
 		sentinel, name, op, waited.Round(time.Millisecond), used, limit)
 }
 
-func isContext(err error) bool {
+// IsContext reports whether err says that a context has ended.
+func IsContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
@@ -110,7 +111,7 @@ func (d *Dialect) QueueError(op string, err error) error {
 	switch {
 	case ended.Sent:
 		sentinel = store.ErrUnknown
-	case isContext(ended):
+	case IsContext(ended):
 		sentinel = store.ErrBusy
 	}
 	return fmt.Errorf("%w: %s: %s: %s", sentinel, d.Name, op, ended.Error())

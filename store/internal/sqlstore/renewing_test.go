@@ -57,7 +57,7 @@ func tableOn(t *testing.T, statement func() error) *Table {
 	}}
 	db := newPool(sql.OpenDB(&fakeServer{statement}), d)
 	t.Cleanup(func() { _ = db.Close() })
-	return NewTable(db, d, Options{}, &Direct{With: db.lend, Dialect: d}, func() (used, limit int) { return 0, 0 })
+	return NewTable(db, d, Options{}, &Direct{With: db.lend, Dialect: d}, db.use)
 }
 
 func requests(n int) []store.RenewRequest {
