@@ -88,8 +88,8 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 	}
 }
 
-// TestMissingConnectionHasItsCause: on a server that hangs, a call whose pool may open one
-// more connection found no server, and one whose pool is exhausted waited for that.
+// TestMissingConnectionHasItsCause: on a server that hangs, a call whose pool may open
+// another connection found no server, and one whose pool is exhausted waited for that.
 func TestMissingConnectionHasItsCause(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)
@@ -99,7 +99,7 @@ func TestMissingConnectionHasItsCause(t *testing.T) {
 		for range 2 {
 			held, err := db.Conn(t.Context())
 			labtest.Must(t, err)
-			defer held.Close()
+			t.Cleanup(func() { _ = held.Close() })
 		}
 		server.Pause(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -178,7 +178,7 @@ func (q *Queue[T]) hold() (held func() bool) {
 
 func always() bool { return true } // not a closure, which would allocate
 
-// pass frees the lane of the calling goroutine, or gives it to another one, if it is held.
+// pass frees the lane of the calling goroutine, if held, or gives it to another one.
 func (q *Queue[T]) pass(memory []Sent[T], held func() bool) {
 	if held() && q.keepLane(memory) {
 		go q.lane(nil)

@@ -195,7 +195,7 @@ func TestNoCallWaitsLongForALane(t *testing.T) {
 	t.Parallel()
 	onRoad(t, Config[string]{Patience: time.Second}, func(t *testing.T, r *road) {
 		r.drive(t.Context(), "a")
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		patient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		waits := r.drive(patient, "b")

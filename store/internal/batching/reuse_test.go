@@ -47,8 +47,8 @@ func TestAStaleSentFinishesNothing(t *testing.T) {
 	})
 }
 
-// Until a sender begins a call, its caller can withdraw it although the sender has it. The
-// memory of the call is not used again before its sender has finished or forgotten it.
+// Until a sender begins a call, its caller can withdraw it although the sender has it.
+// The memory of the call is not used again before its sender has finished or forgot it.
 func TestACallIsWithdrawnUntilItIsBegun(t *testing.T) {
 	t.Parallel()
 	for _, begins := range []bool{false, true} {
@@ -66,7 +66,7 @@ func TestACallIsWithdrawnUntilItIsBegun(t *testing.T) {
 					if s.Begin() {
 						sent = append(sent, *s.Value())
 					}
-					if begins && (s.Finish(nil) || s.Finish(nil)) {
+					if begins && (s.Finish(nil) || s.Finish(errors.New("again"))) {
 						t.Error("somebody waited for an abandoned call")
 					}
 				}
