@@ -25,10 +25,11 @@ func init() { sql.Register("sqlite-literal", literal{&sqlite.Driver{}}) }
 
 func (d literal) Open(name string) (sqldriver.Conn, error) {
 	c, err := d.Driver.Open(name)
-	return &literalConn{c}, err
+	conn, _ := c.(labtest.AnyConn)
+	return &literalConn{conn}, err
 }
 
-type literalConn struct{ sqldriver.Conn }
+type literalConn struct{ labtest.AnyConn }
 
 func (c *literalConn) BeginTx(ctx context.Context, _ sqldriver.TxOptions) (sqldriver.Tx, error) {
 	err := c.exec(ctx, "BEGIN")
@@ -39,7 +40,7 @@ func (c *literalConn) Commit() error   { return c.exec(context.Background(), "CO
 func (c *literalConn) Rollback() error { return c.exec(context.Background(), "ROLLBACK") }
 
 func (c *literalConn) exec(ctx context.Context, statement string) error {
-	_, err := c.Conn.(sqldriver.ExecerContext).ExecContext(ctx, statement, nil) //nolint:forcetypeassert // it is one
+	_, err := c.ExecContext(ctx, statement, nil)
 	return err
 }
 

@@ -1,5 +1,5 @@
 // Package reprisemysql keeps idempotency records in MariaDB 10.6 or newer, and in MySQL
-// 8.0 or newer, through a *sql.DB with any driver.
+// 8.0 or newer, through a *sql.DB with any driver whose methods have contexts.
 //
 //	db, err := sql.Open("mysql", "shop:secret@tcp(10.0.0.5:3306)/shop?interpolateParams=true")
 //	…

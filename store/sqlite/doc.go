@@ -1,7 +1,7 @@
 // Package reprisesqlite keeps idempotency records in a file of SQLite 3.35 or newer,
-// through a *sql.DB with any driver, such as modernc.org/sqlite or
-// github.com/mattn/go-sqlite3. It is for services on one host: the records outlive the
-// process, and no server is needed.
+// through a *sql.DB with any driver whose methods have contexts, such as
+// modernc.org/sqlite or github.com/mattn/go-sqlite3. It is for services on one host: the
+// records outlive the process, and no server is needed.
 //
 // With a transactional policy the effects of a handler, through [Tx], and its response
 // commit together: exactly once, over any number of retries, crashes and pauses. No store

@@ -23,14 +23,14 @@ func (p *Panicking) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &panickingConn{conn.(anyConn), p}, nil //nolint:forcetypeassert // all drivers that are tested are such
+	return &panickingConn{conn.(AnyConn), p}, nil //nolint:forcetypeassert // all drivers that are tested are such
 }
 
 // Driver implements [driver.Connector].
 func (p *Panicking) Driver() driver.Driver { return nil }
 
-// anyConn is a connection of a driver with the newer interfaces.
-type anyConn interface {
+// AnyConn is a connection of a driver with the newer interfaces.
+type AnyConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -39,7 +39,7 @@ type anyConn interface {
 }
 
 type panickingConn struct {
-	anyConn
+	AnyConn
 
 	all *Panicking
 }
@@ -53,19 +53,19 @@ func (c *panickingConn) step() {
 // ExecContext implements [driver.ExecerContext].
 func (c *panickingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	c.step()
-	return c.anyConn.ExecContext(ctx, query, args)
+	return c.AnyConn.ExecContext(ctx, query, args)
 }
 
 // QueryContext implements [driver.QueryerContext].
 func (c *panickingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	c.step()
-	return c.anyConn.QueryContext(ctx, query, args)
+	return c.AnyConn.QueryContext(ctx, query, args)
 }
 
 // PrepareContext implements [driver.ConnPrepareContext].
 func (c *panickingConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	c.step()
-	stmt, err := c.anyConn.PrepareContext(ctx, query)
+	stmt, err := c.AnyConn.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package sqltx
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 )
 
@@ -44,15 +43,10 @@ func run[T any](ctx context.Context, c *conn, f func(context.Context) (T, error)
 }
 
 // errPanic is the error of a statement in which the driver panicked.
-type errPanic struct{ value any }
-
-func (e errPanic) Error() string { return fmt.Sprintf("reprise: the driver panicked: %v", e.value) }
+func errPanic(value any) error { return fmt.Errorf("reprise: the driver panicked: %v", value) }
 
 // Begin implements [driver.Conn]: the transaction has begun.
-func (c *conn) Begin() (driver.Tx, error) { return managed{}, nil }
-
-// BeginTx implements [driver.ConnBeginTx].
-func (c *conn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return c.Begin() }
+func (c *conn) Begin() (driver.Tx, error) { return c, nil }
 
 // Close implements [driver.Conn]: the connection is the caller's.
 func (c *conn) Close() error { return nil }
@@ -64,15 +58,11 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 
 // PrepareContext implements [driver.ConnPrepareContext].
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	prepared, err := run(ctx, c, func(ctx context.Context) (driver.Stmt, error) { return prepare(ctx, c.Lent.conn, query) })
+	prepared, err := run(ctx, c, func(ctx context.Context) (preparedStmt, error) { return prepare(ctx, c.Lent.conn, query) })
 	if err != nil {
 		return nil, err
 	}
-	own := &stmt{Stmt: prepared, conn: c}
-	if converter, ok := prepared.(driver.ColumnConverter); ok { //nolint:staticcheck // older drivers have it
-		return &convertingStmt{own, converter}, nil
-	}
-	return own, nil
+	return &stmt{prepared, c}, nil
 }
 
 // ExecContext implements [driver.ExecerContext].
@@ -101,54 +91,33 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// managed is the [driver.Tx] of a transaction that the store ends.
-type managed struct{}
-
 // Commit implements [driver.Tx].
-func (managed) Commit() error { return ErrManaged }
+func (c *conn) Commit() error { return ErrManaged }
 
 // Rollback implements [driver.Tx].
-func (managed) Rollback() error { return ErrManaged }
+func (c *conn) Rollback() error { return ErrManaged }
 
 // stmt is a prepared statement of a conn.
 type stmt struct {
-	driver.Stmt
+	preparedStmt
 
 	conn *conn
 }
 
 // ExecContext implements [driver.StmtExecContext].
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return run(ctx, s.conn, func(ctx context.Context) (driver.Result, error) { return execute(ctx, s.Stmt, args) })
+	return run(ctx, s.conn, func(ctx context.Context) (driver.Result, error) { return s.preparedStmt.ExecContext(ctx, args) })
 }
 
 // QueryContext implements [driver.StmtQueryContext].
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return run(ctx, s.conn, func(ctx context.Context) (driver.Rows, error) { return query(ctx, s.Stmt, args) })
+	return run(ctx, s.conn, func(ctx context.Context) (driver.Rows, error) { return s.preparedStmt.QueryContext(ctx, args) })
 }
 
 // CheckNamedValue implements [driver.NamedValueChecker].
 func (s *stmt) CheckNamedValue(v *driver.NamedValue) error {
-	if checker, ok := s.Stmt.(driver.NamedValueChecker); ok {
+	if checker, ok := s.preparedStmt.(driver.NamedValueChecker); ok {
 		return checker.CheckNamedValue(v)
 	}
 	return s.conn.CheckNamedValue(v)
-}
-
-// convertingStmt is a stmt of a driver that has converters of its parameters.
-type convertingStmt struct {
-	*stmt
-	driver.ColumnConverter
-}
-
-// positional returns the values of args for a driver that knows no names.
-func positional(args []driver.NamedValue) ([]driver.Value, error) {
-	values := make([]driver.Value, len(args))
-	for i, a := range args {
-		if a.Name != "" {
-			return nil, errors.New("reprise: the driver has no named parameters")
-		}
-		values[i] = a.Value
-	}
-	return values, nil
 }

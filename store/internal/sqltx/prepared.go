@@ -23,7 +23,7 @@ type Prepared struct {
 }
 
 // statements are prepared statements, by their texts.
-type statements map[string]driver.Stmt
+type statements map[string]preparedStmt
 
 // used are the statements of a connection.
 type used struct {
@@ -74,9 +74,6 @@ func (p *Prepared) forget(n int) {
 
 // drop forgets a connection.
 func (p *Prepared) drop(conn driver.Conn) {
-	if p.Open == nil || !reflect.ValueOf(conn).Comparable() {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, conn)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Session executes the statements of the store on a connection of a driver. It does what
@@ -51,7 +53,7 @@ func (s *Session) execute(ctx context.Context, statement string, args []any) (dr
 	if e, ok := s.conn.(driver.ExecerContext); ok {
 		direct = func(values []driver.NamedValue) (driver.Result, error) { return e.ExecContext(ctx, statement, values) }
 	}
-	return runOn(ctx, s, statement, args, direct, execute)
+	return runOn(ctx, s, statement, args, direct, preparedStmt.ExecContext)
 }
 
 // Query executes a query, and calls read for each row until that fails. The values are
@@ -62,7 +64,7 @@ func (s *Session) Query(ctx context.Context, statement string, read func([]drive
 	if q, ok := s.conn.(driver.QueryerContext); ok {
 		direct = func(values []driver.NamedValue) (driver.Rows, error) { return q.QueryContext(ctx, statement, values) }
 	}
-	rows, err := runOn(ctx, s, statement, args, direct, query)
+	rows, err := runOn(ctx, s, statement, args, direct, preparedStmt.QueryContext)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (s *Session) Panicked() bool { return s.panicked }
 
 // End ends the use of the connection, which the pool closes if it is broken.
 func (s *Session) End(broken bool) {
-	if broken {
+	if broken && s.kept {
 		s.prepared.drop(s.conn)
 	}
 	if s.kept || s.panicked {
@@ -93,14 +95,14 @@ func (s *Session) End(broken bool) {
 func (s *Session) guard(err *error) {
 	if value := recover(); value != nil {
 		s.panicked = true
-		*err = errPanic{value}
+		*err = errPanic(value)
 	}
 }
 
 // runOn executes a statement directly, if the driver can do that, or prepared.
 func runOn[T any](
 	ctx context.Context, s *Session, statement string, args []any,
-	direct func([]driver.NamedValue) (T, error), prepared func(context.Context, driver.Stmt, []driver.NamedValue) (T, error),
+	direct func([]driver.NamedValue) (T, error), prepared func(preparedStmt, context.Context, []driver.NamedValue) (T, error),
 ) (result T, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, err
@@ -127,7 +129,7 @@ func runOn[T any](
 		}
 		values, err := arguments(s.conn, on, args)
 		if err == nil {
-			result, err = prepared(ctx, on, values)
+			result, err = prepared(on, ctx, values)
 		}
 		if err == nil || !s.prepared.isLost(err) {
 			return result, err
@@ -140,36 +142,28 @@ func runOn[T any](
 	}
 }
 
-// prepare prepares a statement on conn.
-func prepare(ctx context.Context, conn driver.Conn, statement string) (driver.Stmt, error) {
+// preparedStmt is a prepared statement of a driver.
+type preparedStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// prepare prepares a statement on conn. The error is ErrMisconfigured for a driver whose
+// methods have no contexts.
+func prepare(ctx context.Context, conn driver.Conn, statement string) (preparedStmt, error) {
+	var on driver.Stmt
 	if p, ok := conn.(driver.ConnPrepareContext); ok {
-		return p.PrepareContext(ctx, statement)
+		var err error
+		if on, err = p.PrepareContext(ctx, statement); err != nil {
+			return nil, err
+		}
+		if known, ok := on.(preparedStmt); ok {
+			return known, nil
+		}
+		_ = on.Close()
 	}
-	return conn.Prepare(statement)
-}
-
-// execute executes a prepared statement.
-func execute(ctx context.Context, on driver.Stmt, args []driver.NamedValue) (driver.Result, error) {
-	if e, ok := on.(driver.StmtExecContext); ok {
-		return e.ExecContext(ctx, args)
-	}
-	values, err := positional(args)
-	if err != nil {
-		return nil, err
-	}
-	return on.Exec(values) //nolint:staticcheck // the driver has nothing newer
-}
-
-// query executes a prepared query.
-func query(ctx context.Context, on driver.Stmt, args []driver.NamedValue) (driver.Rows, error) {
-	if q, ok := on.(driver.StmtQueryContext); ok {
-		return q.QueryContext(ctx, args)
-	}
-	values, err := positional(args)
-	if err != nil {
-		return nil, err
-	}
-	return on.Query(values) //nolint:staticcheck // the driver has nothing newer
+	return nil, fmt.Errorf("%w: the driver of %T has no methods with contexts: use a newer one", store.ErrMisconfigured, conn)
 }
 
 // readAll calls read for each row.
@@ -198,7 +192,6 @@ func arguments(conn driver.Conn, on driver.Stmt, args []any) ([]driver.NamedValu
 	if !ok {
 		checker, _ = conn.(driver.NamedValueChecker)
 	}
-	columns, _ := on.(driver.ColumnConverter) //nolint:staticcheck // older drivers have it
 	values := make([]driver.NamedValue, len(args))
 	for i, arg := range args {
 		v := &values[i]
@@ -208,11 +201,7 @@ func arguments(conn driver.Conn, on driver.Stmt, args []any) ([]driver.NamedValu
 			err = checker.CheckNamedValue(v)
 		}
 		if errors.Is(err, driver.ErrSkip) {
-			converter := driver.ValueConverter(driver.DefaultParameterConverter)
-			if columns != nil {
-				converter = columns.ColumnConverter(i)
-			}
-			v.Value, err = converter.ConvertValue(arg)
+			v.Value, err = driver.DefaultParameterConverter.ConvertValue(arg)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("parameter %d: %w", i+1, err)

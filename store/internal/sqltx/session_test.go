@@ -8,51 +8,55 @@ import (
 	"io"
 	"slices"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
 var errLost = errors.New("unknown statement")
 
-// oldConn is a connection of a driver with the oldest interfaces only. It counts its open
-// statements.
-type oldConn struct {
+// fakeConn is a connection of a driver that prepares every statement. It counts those that
+// are open.
+type fakeConn struct {
 	driver.Conn
 
 	open, prepared int
-	fail           func() error
-	got            []driver.Value
+	fail           func(call string) error
+	got            []any
 }
 
-func (c *oldConn) Prepare(string) (driver.Stmt, error) {
+func (c *fakeConn) PrepareContext(context.Context, string) (driver.Stmt, error) {
 	c.open++
 	c.prepared++
-	return &oldStmt{conn: c}, nil
+	return &fakeStmt{conn: c}, nil
 }
 
-type oldStmt struct {
+type fakeStmt struct {
 	driver.Stmt
 
-	conn *oldConn
+	conn *fakeConn
 }
 
-func (s *oldStmt) Close() error {
+func (s *fakeStmt) Close() error {
 	s.conn.open--
 	return nil
 }
 
-func (s *oldStmt) Exec(values []driver.Value) (driver.Result, error) {
-	s.conn.got = values
-	return driver.RowsAffected(1), s.conn.fail()
+func (s *fakeStmt) ExecContext(_ context.Context, args []driver.NamedValue) (driver.Result, error) {
+	s.conn.got = nil
+	for _, arg := range args {
+		s.conn.got = append(s.conn.got, arg.Value)
+	}
+	return driver.RowsAffected(1), s.conn.fail("Exec")
 }
 
-func (s *oldStmt) Query(values []driver.Value) (driver.Rows, error) {
-	s.conn.got = values
-	return &oneRow{}, s.conn.fail()
+func (s *fakeStmt) QueryContext(context.Context, []driver.NamedValue) (driver.Rows, error) {
+	return &oneRow{conn: s.conn}, s.conn.fail("Query")
 }
 
-// ColumnConverter implements [driver.ColumnConverter].
-func (s *oldStmt) ColumnConverter(int) driver.ValueConverter { return driver.String }
-
-type oneRow struct{ read, closed bool }
+type oneRow struct {
+	conn         *fakeConn
+	read, closed bool
+}
 
 func (r *oneRow) Columns() []string { return []string{"n"} }
 
@@ -61,7 +65,7 @@ func (r *oneRow) Close() error {
 		panic("closed twice")
 	}
 	r.closed = true
-	return nil
+	return r.conn.fail("Close")
 }
 
 func (r *oneRow) Next(to []driver.Value) error {
@@ -69,58 +73,66 @@ func (r *oneRow) Next(to []driver.Value) error {
 		return io.EOF
 	}
 	r.read, to[0] = true, int64(7)
-	return nil
+	return r.conn.fail("Next")
 }
 
-func newConn() *oldConn { return &oldConn{fail: func() error { return nil }} }
+func newConn() *fakeConn { return &fakeConn{fail: func(string) error { return nil }} }
 
 // keeps returns what keeps the statements of a pool of n connections.
 func keeps(n int) *Prepared {
 	return &Prepared{Open: func() int { return n }, Lost: func(err error) bool { return errors.Is(err, errLost) }}
 }
 
-func TestDriverOfTheOldestInterfaces(t *testing.T) {
-	t.Parallel()
-	conn, p := newConn(), keeps(1)
-	for range 3 {
-		s := p.On(conn)
-		if n, err := s.Exec(t.Context(), "UPDATE", 5, "b"); n != 1 || err != nil || !slices.Equal(conn.got, []driver.Value{"5", "b"}) {
-			t.Errorf("%d, %v, of %v", n, err, conn.got)
-		}
-		var got []driver.Value
-		err := s.Query(t.Context(), "SELECT", func(row []driver.Value) error {
-			got = append(got, row...)
-			return nil
-		})
-		if err != nil || !slices.Equal(got, []driver.Value{int64(7)}) {
-			t.Errorf("%v, %v", got, err)
-		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := s.Exec(ended, "UPDATE", 1, 2); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v in a context that has ended", err)
-		}
-		s.End(false)
-	}
-	if conn.prepared != 2 || conn.open != 2 {
-		t.Errorf("%d statements were prepared and %d are open; want 2", conn.prepared, conn.open)
-	}
+// valueConn is a connection that is no key of a map, as one that a tracer wraps may be.
+type valueConn struct {
+	*fakeConn
+
+	_ []int
 }
 
-// TestStatementsAreClosedBeforeTheirConnection where nothing is kept: SQLite would keep
-// its file open.
-func TestStatementsAreClosedBeforeTheirConnection(t *testing.T) {
+// TestStatementsArePrepared once on a connection. Those that are not kept are closed
+// before it: SQLite would keep its file open.
+func TestStatementsArePrepared(t *testing.T) {
 	t.Parallel()
-	var p Prepared
-	conn := newConn()
-	s := p.On(conn)
-	for range 2 {
-		if _, err := s.Exec(t.Context(), "UPDATE"); err != nil {
-			t.Fatal(err)
+	for name, c := range map[string]struct {
+		*Prepared
+
+		value          bool
+		prepared, open int
+	}{
+		"kept":                    {keeps(1), false, 2, 2},
+		"not kept":                {new(Prepared), false, 6, 0},
+		"kept by no key of a map": {keeps(1), true, 6, 0},
+	} {
+		conn := newConn()
+		for range 3 {
+			s := c.On(conn)
+			if c.value {
+				s = c.On(valueConn{fakeConn: conn})
+			}
+			for range 2 {
+				if n, err := s.Exec(t.Context(), "UPDATE", 5, "b"); n != 1 || err != nil || !slices.Equal(conn.got, []any{int64(5), "b"}) {
+					t.Errorf("%s: %d, %v, of %v", name, n, err, conn.got)
+				}
+			}
+			var got []driver.Value
+			err := s.Query(t.Context(), "SELECT", func(row []driver.Value) error {
+				got = append(got, row...)
+				return nil
+			})
+			if err != nil || !slices.Equal(got, []driver.Value{int64(7)}) {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := s.Exec(ended, "UPDATE", 1, 2); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v in a context that has ended", name, err)
+			}
+			s.End(false)
 		}
-	}
-	if s.End(false); conn.prepared != 1 || conn.open != 0 {
-		t.Errorf("%d statements were prepared, and %d are open", conn.prepared, conn.open)
+		if conn.prepared != c.prepared || conn.open != c.open || len(c.conns) != c.open/2 {
+			t.Errorf("%s: %d statements were prepared and %d are open; want %d, %d", name, conn.prepared, conn.open, c.prepared, c.open)
+		}
 	}
 }
 
@@ -132,7 +144,7 @@ func TestLostStatementIsPreparedOnceMore(t *testing.T) {
 		err              error
 	}{{0, 1, nil}, {1, 2, nil}, {9, 2, errLost}} {
 		conn, p, left := newConn(), keeps(1), 0
-		conn.fail = func() error {
+		conn.fail = func(string) error {
 			if left--; left >= 0 {
 				return errLost
 			}
@@ -176,38 +188,13 @@ func TestConnectionsThatArePastAreForgotten(t *testing.T) {
 	}
 }
 
-// valueConn is a connection that is no key of a map, as one that a tracer wraps may be.
-type valueConn struct {
-	*oldConn
+// bareConn is a connection of a driver without contexts.
+type bareConn struct{ driver.Conn }
 
-	_ []int
-}
-
-func TestConnectionThatIsNoKeyIsNotKept(t *testing.T) {
+func TestDriverWithoutContextsIsRefused(t *testing.T) {
 	t.Parallel()
-	p, conn := keeps(1), newConn()
-	s := p.On(valueConn{oldConn: conn})
-	if _, err := s.Exec(t.Context(), "UPDATE"); err != nil {
-		t.Fatal(err)
-	}
-	if s.End(false); conn.open != 0 || len(p.conns) != 0 {
-		t.Errorf("%d statements are open", conn.open)
-	}
-	p.On(valueConn{oldConn: conn}).End(true)
-}
-
-func TestPanicInAStatementIsAnError(t *testing.T) {
-	t.Parallel()
-	conn, p := newConn(), keeps(1)
-	conn.fail = func() error { panic("of the driver") }
-	s := p.On(conn)
-	_, err := s.Exec(t.Context(), "UPDATE")
-	if !errors.As(err, new(errPanic)) || !s.Panicked() {
-		t.Errorf("%v", err)
-	}
-	s = p.On(conn)
-	if err := s.Query(t.Context(), "SELECT", func([]driver.Value) error { return nil }); !errors.As(err, new(errPanic)) || !s.Panicked() {
-		t.Errorf("%v", err)
+	if _, err := keeps(1).On(bareConn{}).Exec(t.Context(), "UPDATE"); !errors.Is(err, store.ErrMisconfigured) {
+		t.Error(err)
 	}
 }
 

@@ -101,7 +101,7 @@ func (l *Lent) begin() error {
 func (l *Lent) end(err *error) {
 	if value := recover(); value != nil {
 		l.panicked.Store(true)
-		*err = errPanic{value}
+		*err = errPanic(value)
 		return
 	}
 	if *err == nil || errors.Is(*err, driver.ErrSkip) || l.undoes == nil || l.panicked.Load() {
