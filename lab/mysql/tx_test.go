@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"net"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	"github.com/reprise-go/reprise/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
@@ -29,48 +31,63 @@ func handlers(t *testing.T, conns int, c reprisemysql.Config) *labtest.SQLHandle
 	return &labtest.SQLHandlers{DB: db, Store: newStore(t, db, c), Tx: reprisemysql.Tx}
 }
 
-// TestCommitOfAHandlerIsRefused by the error that this package exports.
-func TestCommitOfAHandlerIsRefused(t *testing.T) {
+// TestColumnsOfAHandlersQueryHaveTypes as the driver has them.
+func TestColumnsOfAHandlersQueryHaveTypes(t *testing.T) {
 	t.Parallel()
-	a := begin(t, transactional(t, mysqlserver.Pool(t, newDatabase(t), 0), reprisemysql.Config{}), labtest.NewClaim())
-	labtest.Want(t, "Commit", a.Tx.Commit(), reprisemysql.ErrTxManaged)
-	labtest.Must(t, a.End(t))
+	db := mysqlserver.Pool(t, newDatabase(t), 0)
+	var types [2][]*sql.ColumnType
+	for i, on := range []interface {
+		QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+	}{db, begin(t, transactional(t, db, reprisemysql.Config{}), labtest.NewClaim()).Tx} {
+		rows, err := on.QueryContext(t.Context(), "SELECT name, CAST(1 AS DECIMAL(5, 2)) FROM effects")
+		labtest.Must(t, err)
+		types[i], err = rows.ColumnTypes()
+		labtest.Must(t, errors.Join(err, rows.Close()))
+	}
+	if !reflect.DeepEqual(types[0], types[1]) {
+		t.Errorf("%+v, want %+v", types[1], types[0])
+	}
 }
 
-// TestDeadlockInAHandlerUndoesWhatFollows: the server has rolled back the whole
-// transaction, and a handler that goes on has no effect.
-func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
+// TestFailureThatEndedTheTransactionUndoesWhatFollows: the server has rolled it back as a
+// whole, and a handler that goes on has no effect.
+func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 	t.Parallel()
-	raw := newDatabase(t)
+	server := servers.StartMariaDB(t)
+	raw := withEffects(t, server)
 	db := mysqlserver.Pool(t, raw, 0)
 	mysqlserver.Exec(t, raw, "CREATE TABLE accounts (id INT PRIMARY KEY, n INT NOT NULL)")
 	mysqlserver.Exec(t, raw, "INSERT INTO accounts VALUES (1, 0), (2, 0)")
 	mysqlserver.Exec(t, raw, "INSERT INTO accounts SELECT seq, 0 FROM seq_100_to_200")
-	const add = "UPDATE accounts SET n = n + 1 WHERE id = ?"
-	a := begin(t, transactional(t, db, reprisemysql.Config{}), labtest.NewClaim())
-	labtest.Exec(t, a.Tx, add, 1)
-	other, err := db.BeginTx(t.Context(), nil)
-	labtest.Must(t, err)
-	// The server ends the transaction that wrote less.
-	for _, statement := range []string{"UPDATE accounts SET n = n + 1 WHERE id >= 100", "UPDATE accounts SET n = n + 1 WHERE id = 2"} {
-		labtest.Exec(t, other, statement)
+	const add = "UPDATE accounts SET n = n + 1 WHERE id "
+	for name, c := range map[string]struct {
+		statement string
+		other     string // of the transaction for which it waits
+	}{
+		"a deadlock":                     {add + "= 2", add + "= 1"},
+		"a deadlock while rows are read": {"SELECT n FROM accounts WHERE id IN (2, 101) FOR UPDATE", add + "= 1"},
+	} {
+		a := begin(t, transactional(t, db, reprisemysql.Config{}), labtest.NewClaim())
+		a.Effect(t, add+"= 1")
+		other := writing(t, raw, add+">= 100") // the server ends the transaction that wrote less
+		labtest.Exec(t, other, add+"= 2")
+		failed := make(chan error, 1)
+		go func() { failed <- a.Tx.QueryRowContext(t.Context(), c.statement).Scan(new(int)) }()
+		labtest.Eventually(t, name+": it waits", func() bool {
+			return len(failed) > 0 || count(t, raw, "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'") > 0
+		})
+		labtest.Exec(t, other, c.other)
+		if err := <-failed; err == nil || errors.Is(err, sql.ErrNoRows) {
+			t.Fatalf("%s: nothing failed", name)
+		}
+		if _, err := a.Tx.ExecContext(t.Context(), labtest.Second); err == nil { // a handler that ignores it
+			t.Errorf("%s: a statement after it succeeded", name)
+		}
+		_ = other.Rollback()
+		labtest.Want(t, name, a.End(t), store.ErrNotApplied)
+		wantEffects(t, raw, 0)
+		labtest.WantClaim(t, a, labtest.Rival(a.ClaimRequest), store.Claimed)
 	}
-	done := make(chan error)
-	go func() {
-		_, err := other.ExecContext(t.Context(), add, 1)
-		done <- err
-	}()
-	_, lost := a.Tx.ExecContext(t.Context(), add, 2)
-	if err := <-done; err != nil || lost == nil {
-		t.Fatalf("the attempt: %v, the other one: %v; want a deadlock of the attempt", lost, err)
-	}
-	labtest.Must(t, other.Commit())
-	if _, err := a.Tx.ExecContext(t.Context(), labtest.Second); err == nil { // a handler that ignores it
-		t.Error("a statement after the deadlock succeeded")
-	}
-	labtest.Want(t, "complete", a.End(t), store.ErrNotApplied)
-	wantEffects(t, raw, 0)
-	labtest.WantClaim(t, a, labtest.Rival(a.ClaimRequest), store.Claimed)
 }
 
 func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {

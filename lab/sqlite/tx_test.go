@@ -42,24 +42,25 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
 		st := d.transactional(t, file)
-		for name, fail := range map[string]func(*testing.T, *labtest.Attempt) error{
-			"a context that ended": func(t *testing.T, a *labtest.Attempt) error {
-				t.Helper()
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				_, err := a.Tx.ExecContext(ctx, "INSERT INTO effects "+endless)
+		for name, fail := range map[string]func(short context.Context, tx *sql.Tx) error{
+			"a context that ended": func(short context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(short, "INSERT INTO effects "+endless)
 				return err
 			},
-			"a full disk": func(t *testing.T, a *labtest.Attempt) error {
-				t.Helper()
-				labtest.Exec(t, a.Tx, "PRAGMA max_page_count = 50")
-				_, err := a.Tx.ExecContext(t.Context(), "INSERT INTO effects VALUES (zeroblob(1000000))")
+			"a query whose context ended": func(short context.Context, tx *sql.Tx) error {
+				return tx.QueryRowContext(short, "INSERT INTO effects "+endless+" RETURNING name").Scan(new(string))
+			},
+			"a full disk": func(_ context.Context, tx *sql.Tx) error {
+				labtest.Exec(t, tx, "PRAGMA max_page_count = 50")
+				_, err := tx.ExecContext(t.Context(), "INSERT INTO effects VALUES (zeroblob(1000000))")
 				return err
 			},
 		} {
 			a := begin(t, st, labtest.NewClaim())
 			a.Effect(t)
-			if err := fail(t, a); err == nil {
+			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			err := fail(short, a.Tx)
+			if cancel(); err == nil {
 				t.Fatalf("%s: nothing failed", name)
 			}
 			if _, err := a.Tx.ExecContext(t.Context(), "INSERT INTO effects VALUES ('second')"); err == nil { // a handler that ignores it

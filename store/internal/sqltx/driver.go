@@ -19,13 +19,16 @@ func (c connector) Driver() driver.Driver { return nil }
 // conn forwards the statements of the handler.
 type conn struct{ *Lent }
 
-// run executes a statement of the handler, which Interrupt ends. The context of a query
-// lasts until its rows are closed.
+// run executes a statement of the handler. Interrupt ends it, and a query until its rows
+// are closed, unless there is no [Undoes].
 func run[T any](ctx context.Context, c *conn, f func(context.Context) (T, error)) (value T, err error) {
 	if err := c.begin(); err != nil {
 		return value, err
 	}
 	defer c.end(&err)
+	if c.undoes == nil {
+		return f(ctx)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.running, cancel) //nolint:contextcheck // Interrupt ends it, and the caller ends ctx
 	release := func() {
@@ -33,8 +36,8 @@ func run[T any](ctx context.Context, c *conn, f func(context.Context) (T, error)
 		cancel()
 	}
 	defer func() {
-		if _, open := any(value).(driver.Rows); open {
-			c.open = append(c.open, release)
+		if open, ok := any(value).(driver.Rows); ok && err == nil {
+			value, _ = any(&rows{open, c.Lent, release}).(T)
 		} else {
 			release()
 		}

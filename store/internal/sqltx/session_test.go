@@ -1,6 +1,7 @@
 package sqltx
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -35,6 +36,8 @@ type fakeStmt struct {
 
 	conn *fakeConn
 }
+
+func (s *fakeStmt) NumInput() int { return -1 }
 
 func (s *fakeStmt) Close() error {
 	s.conn.open--
@@ -75,6 +78,9 @@ func (r *oneRow) Next(to []driver.Value) error {
 	r.read, to[0] = true, int64(7)
 	return r.conn.fail("Next")
 }
+
+func (r *oneRow) HasNextResultSet() bool { return true }
+func (r *oneRow) NextResultSet() error   { return r.conn.fail("NextResultSet") }
 
 func newConn() *fakeConn { return &fakeConn{fail: func(string) error { return nil }} }
 
@@ -185,6 +191,39 @@ func TestConnectionsThatArePastAreForgotten(t *testing.T) {
 	}
 	if use(often, true); len(p.conns) != 2 {
 		t.Errorf("%d connections are kept, of which one is broken", len(p.conns)-1)
+	}
+}
+
+// TestFailureOfAQueryIsSeen in each call in which a driver may execute it.
+func TestFailureOfAQueryIsSeen(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"Query", "Next", "NextResultSet", "Close"} {
+		for _, panics := range []bool{false, true} {
+			conn := newConn()
+			conn.fail = func(at string) error {
+				switch {
+				case at != call:
+					return nil
+				case panics:
+					panic(call)
+				}
+				return errLost
+			}
+			lent, err := Lend(conn, func(*Session, error) bool { return true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := lent.Tx.QueryContext(t.Context(), "SELECT")
+			if err == nil {
+				_, _ = rows.Next(), rows.NextResultSet()
+				err = cmp.Or(rows.Err(), rows.Close())
+			}
+			if err == nil || lent.Panicked() != panics || lent.Undone() == panics {
+				t.Errorf("%s, which panics: %t: %v, panicked: %t, undone: %t", call, panics, err, lent.Panicked(), lent.Undone())
+			}
+			lent.Close()
+			lent.End()
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"io"
 	"sync/atomic"
 )
 
@@ -19,7 +20,8 @@ var ErrManaged = errors.New("reprise: the store commits or rolls back the transa
 var errUndone = errors.New("reprise: an earlier statement failed, and the database rolled the transaction back with it; return from the handler")
 
 // Undoes reports whether the database rolled a transaction back when a statement failed
-// with err. It is called before the next statement of the connection, which on has.
+// with err. It is called before the next statement of the connection, which on has, and
+// not again once it did.
 type Undoes func(on *Session, err error) bool
 
 // Lent is a connection that is lent to a handler. It turns a panic of the driver into an
@@ -35,7 +37,6 @@ type Lent struct {
 	panicked  atomic.Bool
 	running   context.Context // of the statements of the handler
 	interrupt context.CancelFunc
-	open      []func() // release the contexts of queries
 }
 
 // Lend makes the transaction for the handler. The caller has begun it on the server, and
@@ -67,10 +68,6 @@ func (l *Lent) Interrupt() {
 func (l *Lent) Close() {
 	l.Refuse()
 	_ = l.Tx.Rollback() // of no effect on the server
-	for _, release := range l.open {
-		release()
-	}
-	l.open = nil
 }
 
 // Undone reports whether a failed statement of the handler ended the transaction.
@@ -104,7 +101,10 @@ func (l *Lent) end(err *error) {
 		*err = errPanic(value)
 		return
 	}
-	if *err == nil || errors.Is(*err, driver.ErrSkip) || l.undoes == nil || l.panicked.Load() {
+	switch {
+	case *err == nil, errors.Is(*err, driver.ErrSkip), errors.Is(*err, io.EOF):
+		return
+	case l.undoes == nil, l.undone.Load(), l.panicked.Load():
 		return
 	}
 	on := new(Prepared).On(l.conn)
