@@ -53,7 +53,7 @@ func TestColumnsOfAHandlersQueryHaveTypes(t *testing.T) {
 // whole, and a handler that goes on has no effect.
 func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 	t.Parallel()
-	server := servers.StartMariaDB(t)
+	server := servers.StartMariaDB(t, "innodb-rollback-on-timeout=ON", "loose-innodb-snapshot-isolation=ON")
 	raw := withEffects(t, server)
 	db := mysqlserver.Pool(t, raw, 0)
 	mysqlserver.Exec(t, raw, "CREATE TABLE accounts (id INT PRIMARY KEY, n INT NOT NULL)")
@@ -64,8 +64,10 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 		statement string
 		other     string // of the transaction for which it waits
 	}{
-		"a deadlock":                     {add + "= 2", add + "= 1"},
-		"a deadlock while rows are read": {"SELECT n FROM accounts WHERE id IN (2, 101) FOR UPDATE", add + "= 1"},
+		"a deadlock":                         {add + "= 2", add + "= 1"},
+		"a deadlock while rows are read":     {"SELECT n FROM accounts WHERE id IN (2, 101) FOR UPDATE", add + "= 1"},
+		"a lock wait timeout":                {"SET STATEMENT innodb_lock_wait_timeout = 1 FOR " + add + "= 2", "DO 1"},
+		"a change since the statement began": {add + "= (SELECT COUNT(*) + 1 FROM effects)", "COMMIT"},
 	} {
 		a := begin(t, transactional(t, db, reprisemysql.Config{}), labtest.NewClaim())
 		a.Effect(t, add+"= 1")

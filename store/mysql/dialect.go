@@ -2,6 +2,7 @@ package reprisemysql
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ var dialect = sqlstore.Dialect{
 	Isolate:     isolate,
 	Begin:       begin,
 	Back:        "SET SESSION autocommit = @reprise_autocommit, SESSION wait_timeout = @reprise_wait /*M!, SESSION max_statement_time = @reprise_statement */",
-	Undoes:      func(_ *sqltx.Session, err error) bool { return is(1213)(err) }, // deadlock
+	Undoes:      undoes,
 	NoSavepoint: is(1305),
 	Tables: "SELECT IF(table_schema = DATABASE(), table_name, CONCAT(table_schema, '.', table_name)), " +
 		"CONCAT('`', REPLACE(table_schema, '`', '``'), '`.`', REPLACE(table_name, '`', '``'), '`') FROM information_schema.columns " +
@@ -179,6 +180,22 @@ func is(numbers ...int64) func(error) bool {
 		number, ok := numberOf(err)
 		return ok && slices.Contains(numbers, number)
 	}
+}
+
+// undoes reports whether the server rolled the transaction back: always after a change
+// since the snapshot, a lock table that is full, and a deadlock, and as it is set
+// (innodb_rollback_on_timeout) after a lock wait timeout. MariaDB then says whether it
+// did; one that does not answer has rolled back with its connection.
+func undoes(on *sqltx.Session, err error) (undone bool) {
+	if !is(1205)(err) {
+		return is(1020, 1206, 1213)(err)
+	}
+	const rolledBack = "SELECT 1 FROM DUAL WHERE /*M! NOT @@in_transaction */ /*!80000 @@innodb_rollback_on_timeout */"
+	failed := on.Query(context.Background(), rolledBack, func([]driver.Value) error {
+		undone = true
+		return nil
+	})
+	return undone || failed != nil
 }
 
 // refused reports whether the server refused a write because it is read-only.

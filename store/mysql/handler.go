@@ -26,8 +26,9 @@ var ErrTxManaged = sqltx.ErrManaged
 //
 // Do not end it by executing COMMIT or ROLLBACK as SQL, nor by a statement that commits
 // implicitly, such as CREATE TABLE: nothing can say then whether the effects stay, so
-// that the client and its retries get 409 outcome-unknown. After a deadlock (error 1213)
-// the server has rolled the whole transaction back: its further statements fail, and the
+// that the client and its retries get 409 outcome-unknown. After some errors, such as a
+// deadlock (1213), or a lock wait timeout where innodb_rollback_on_timeout is set, the
+// server has rolled the whole transaction back: its further statements fail, and the
 // client gets 503 not-applied and may retry.
 //
 // At most two transactions less than the pool has connections are open at once, or one in
