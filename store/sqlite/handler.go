@@ -30,9 +30,10 @@ var ErrTxManaged = sqltx.ErrManaged
 // further statements fail, and the client gets 503 not-applied and may retry.
 //
 // SQLite has one writer at a time, which the transaction is from the first call of Tx to
-// the end of the handler. So call Tx after what takes long, such as a call of another
-// service, and write through the transaction only: a write through the *sql.DB would wait
-// for the handler that makes it. Further calls of this process wait in line, until ctx
-// ends or [Config.TxTimeout] has passed, and those of other processes in no particular
-// order. The error is then ErrBusy. It is ErrInvalid where ctx has no transaction.
+// the end of the handler, unless SQLite rolls it back before. So call Tx after what takes
+// long, such as a call of another service, and write through the transaction only: a
+// write through the *sql.DB would wait for the handler that makes it. Further calls of
+// this process wait in line, until ctx ends or [Config.TxTimeout] has passed, and those
+// of other processes in no particular order. The error is then ErrBusy. It is ErrInvalid
+// where ctx has no transaction.
 func Tx(ctx context.Context) (*sql.Tx, error) { return dialect.SQLTx(ctx) }

@@ -93,8 +93,18 @@ func (s *session) begin(ctx context.Context, statements []string) (err error) {
 			return s.Dialect.Fail("begin", err)
 		}
 	}
-	s.lent, err = sqltx.Lend(s.held.Conn, s.Dialect.Undoes) //nolint:contextcheck // it outlives this call
+	s.lent, err = sqltx.Lend(s.held.Conn, s.undoes) //nolint:contextcheck // it outlives this call
 	return s.Dialect.Fail("begin", err)
+}
+
+// undoes is [Dialect.Undoes]. A transaction that excluded all others does so no more, and
+// they need not wait until its handler returns.
+func (s *session) undoes(on *sqltx.Session, err error) bool {
+	undone := s.Dialect.Undoes(on, err)
+	if undone && s.Dialect.Embedded {
+		s.Transactions.Slots.Release()
+	}
+	return undone
 }
 
 // Refuse implements [lazytx.Session].
@@ -231,6 +241,9 @@ func (s *session) End(back func()) {
 	s.lent.Interrupt()
 	if !s.taken {
 		s.lent.Close()
+	}
+	if s.Dialect.Embedded && s.lent.Undone() {
+		back = func() {} // undoes released the turn
 	}
 	if !s.over || s.Dialect.Back == "" {
 		s.release(!s.over)
