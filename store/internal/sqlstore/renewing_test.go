@@ -76,12 +76,6 @@ func TestPanicOfADriverIsAnError(t *testing.T) {
 	if _, err := table.Renew(t.Context(), requests(3*eachRenews)); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a read: %v, want ErrUnavailable", err)
 	}
-	if err := table.Writer.Write(t.Context(), "claim", func(ctx context.Context, on Conn) error {
-		_, err := on.Exec(ctx, "UPDATE")
-		return err
-	}); err == nil {
-		t.Error("a write succeeded")
-	}
 	if got := table.db.Stats(); got.OpenConnections > 0 {
 		t.Errorf("%d connections are open", got.OpenConnections)
 	}
