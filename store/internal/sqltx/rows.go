@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// rows are those of a query of the handler. A driver may execute it while they are read or
-// closed.
+// rows are those of a query of the handler. A driver may execute it while they are read
+// or closed.
 type rows struct {
 	driver.Rows
 
@@ -37,23 +37,28 @@ func (r *rows) NextResultSet() (err error) {
 // The other methods that database/sql looks for.
 
 func (r *rows) HasNextResultSet() bool { return as[driver.RowsNextResultSet](r).HasNextResultSet() }
+
 func (r *rows) ColumnTypeScanType(i int) reflect.Type {
 	return as[driver.RowsColumnTypeScanType](r).ColumnTypeScanType(i)
 }
+
 func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
 	return as[driver.RowsColumnTypeDatabaseTypeName](r).ColumnTypeDatabaseTypeName(i)
 }
+
 func (r *rows) ColumnTypeLength(i int) (int64, bool) {
 	return as[driver.RowsColumnTypeLength](r).ColumnTypeLength(i)
 }
+
 func (r *rows) ColumnTypeNullable(i int) (nullable, ok bool) {
 	return as[driver.RowsColumnTypeNullable](r).ColumnTypeNullable(i)
 }
+
 func (r *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
 	return as[driver.RowsColumnTypePrecisionScale](r).ColumnTypePrecisionScale(i)
 }
 
-// as returns the rows of the driver with the methods of T, or plainRows if they lack them.
+// as returns the rows of the driver as a T, or plainRows if they lack its methods.
 func as[T driver.Rows](r *rows) T {
 	if has, ok := r.Rows.(T); ok {
 		return has

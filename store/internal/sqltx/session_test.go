@@ -15,8 +15,8 @@ import (
 
 var errLost = errors.New("unknown statement")
 
-// fakeConn is a connection of a driver that prepares every statement. It counts those that
-// are open.
+// fakeConn is a connection of a driver that prepares every statement. It counts those
+// that are open.
 type fakeConn struct {
 	driver.Conn
 
