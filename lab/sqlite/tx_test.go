@@ -50,9 +50,8 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 			"a query whose context ended": func(short context.Context, tx *sql.Tx) error {
 				return tx.QueryRowContext(short, "INSERT INTO effects "+endless+" RETURNING name").Scan(new(string))
 			},
-			"a full disk": func(_ context.Context, tx *sql.Tx) error {
-				labtest.Exec(t, tx, "PRAGMA max_page_count = 50")
-				_, err := tx.ExecContext(t.Context(), "INSERT INTO effects VALUES (zeroblob(1000000))")
+			"a full disk": func(short context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(context.WithoutCancel(short), "PRAGMA max_page_count = 50; INSERT INTO effects VALUES (zeroblob(1000000))")
 				return err
 			},
 		} {
