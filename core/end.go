@@ -26,7 +26,8 @@ type CompleteResult struct {
 	//	EndUnrecorded  the effect is done, and the record may not be: send the result, marked
 	//	EndSuperseded  another attempt completed first: send its result, Payload
 	//	EndContested   another attempt runs, or may have run: refuse, a retry gets its result
-	//	EndUnknown     the run exceeded MaxRun, and retries are refused: send the result, marked
+	//	EndUnknown     retries are refused: refuse as well with [ErrTxEnded]; else the run
+	//	               exceeded MaxRun: send the result, marked
 	//	EndNotApplied  its transaction was rolled back: refuse, a retry runs again
 	//	EndUndecided   its transaction may have been committed: refuse, a retry finds out
 	End AttemptEnd
@@ -62,7 +63,9 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	}()
 	switch {
 	case begun && c.DiscardEffects:
-		a.rollback(ctx)
+		if ended := a.rollback(ctx); ended != nil {
+			return a.endedByHandler(ctx, ended), nil
+		}
 	case begun:
 		a.state.Store(stateForgetting)
 		return a.commit(ctx, r), nil
@@ -142,7 +145,7 @@ func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResu
 //	undecided                    EndUndecided: the lease ends, and the retry finds out
 //
 // In every other case the transaction is rolled back first, and the attempt then ends as
-// one that has none.
+// one that has none, or as here where its handler ended the transaction itself.
 
 // commit ends an attempt by committing its transaction with the completion.
 func (a *Attempt) commit(ctx context.Context, r store.CompleteRequest) CompleteResult {
@@ -205,7 +208,7 @@ func (a *Attempt) notApplied(ctx context.Context, cause error) CompleteResult {
 // endedByHandler ends an attempt whose handler committed its transaction, or rolled it
 // back, by a statement. Its effects may be permanent, so that a retry must not run.
 func (a *Attempt) endedByHandler(ctx context.Context, cause error) CompleteResult {
-	a.reason = "the handler ended the transaction of its attempt by itself"
+	a.reason, cause = "the handler ended the transaction of its attempt by itself", fmt.Errorf("%w: %w", ErrTxEnded, cause)
 	if err := a.repeat(ctx, func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }); err != nil {
 		a.endLater(EndUnknown, store.CompleteRequest{}, err)
 		return CompleteResult{End: EndUnknown, Err: cause}
@@ -332,13 +335,23 @@ func (a *Attempt) closeTx() (begun bool) {
 	return a.tx.Close()
 }
 
-// rollback undoes what the handler wrote in its transaction. If that fails, the store has
-// closed the connection, and the server does it.
-func (a *Attempt) rollback(ctx context.Context) {
-	if err := a.engine.store.rollback(ctx, a.tx.Transaction); err != nil {
+// rollback undoes what the handler wrote in its transaction, and returns an error where
+// the handler had ended it. If it fails, the store has closed the connection, and the
+// server does it.
+func (a *Attempt) rollback(ctx context.Context) (ended error) {
+	err := a.engine.store.rollback(ctx, a.tx.Transaction)
+	if err != nil {
 		a.observe(Event{Kind: EventStoreError, Err: err})
 	}
+	if errors.Is(err, store.ErrMisconfigured) {
+		return err
+	}
+	return nil
 }
+
+// ErrTxEnded says that the handler ended the transaction of its attempt by itself, so
+// that its effects may be permanent.
+var ErrTxEnded = errors.New("reprise: transaction ended by its handler")
 
 // sayUnknown tells the store.
 func (a *Attempt) sayUnknown(ctx context.Context, reason string) error {

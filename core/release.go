@@ -20,8 +20,9 @@ import (
 // Release ends the attempt and gives up its claim, so that the next request runs. Call it
 // before the result is sent. It is bounded and repeated as Complete is; an error other
 // than [store.ErrInvalid] says that the release continues in the background, or, where to
-// repeat it is useless, that the claim lapses. [ErrRunTooLong] says that it came too
-// late: the record says that the outcome is unknown (see Config.MaxRun), and stays.
+// repeat it is useless, that the claim lapses. [ErrRunTooLong] says that it came too late
+// (see Config.MaxRun), and [ErrTxEnded] that the effects may be permanent: the record
+// says that the outcome is unknown, and stays.
 func (a *Attempt) Release() error {
 	if err := a.end(stateForgetting); err != nil {
 		return err
@@ -85,7 +86,9 @@ func (a *Attempt) endEmpty(end AttemptEnd, ask func(context.Context) error) erro
 	}()
 	ctx := a.completionContext()
 	if a.tx != nil && a.closeTx() {
-		a.rollback(ctx)
+		if ended := a.rollback(ctx); ended != nil && end == EndReleased { // else the record says it anyway
+			return a.endedByHandler(ctx, ended).Err
+		}
 	}
 	err := ask(ctx)
 	f, _ := classify(err)

@@ -79,6 +79,23 @@ func TestTransactionEndsWithItsAttempt(t *testing.T) {
 	}
 }
 
+// What a handler ended by itself may be permanent: no retry runs, however its attempt ends.
+func TestRollbackOfWhatTheHandlerEnded(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b, st := setupTransacting(t)
+		st.Undo = store.ErrMisconfigured
+		wantError(t, "Release", b.began(t, order("released")).Release(), reprise.ErrTxEnded)
+		wantError(t, "Unknown", b.began(t, order("unknown")).Unknown("the bank timed out"), nil)
+		wantError(t, "Complete", must(b.began(t, order("kept")).Complete(reprise.Completion{DiscardEffects: true})).Err, reprise.ErrTxEnded)
+		for _, key := range []string{"released", "unknown", "kept"} {
+			b.want(t, order(key), reprise.Lapsed)
+		}
+		if n := b.Stats().Ends[reprise.EndUnknown]; n != 3 {
+			t.Errorf("counted %v", b.Stats().Ends)
+		}
+	})
+}
+
 // A commit that fails ends the attempt by what the store knows of it. What was rolled
 // back is free at once, and what is not decided keeps its lease, which ends.
 func TestCommitThatFails(t *testing.T) {

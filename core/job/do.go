@@ -69,7 +69,8 @@ import (
 //	EndUndecided: whether it was committed is open        nack, after a pause; the next delivery finds out
 //	Failed: op, or a call of Do, is a mistake             nack, after a pause of the consumer's; log it
 //	Kept, no Answer: a failure that AtMostOnce kept       park
-//	EndUnknown, no value: fn said Unknown                 park, until an operator resolves it
+//	EndUnknown, no value: fn said Unknown, or ended       park, until an operator resolves it
+//	  the transaction of its attempt
 //	Lapsed: the outcome of an attempt is unknown          park, until an operator resolves it
 //	KeyMissing: the message has no ID                     park
 //	Mismatch: the key belongs to another message          park
@@ -180,7 +181,7 @@ func (d *doing[T]) release(err, cause error) error {
 	if e.Cause == nil {
 		e.Cause = failed // it continues in the background, or the claim lapses
 	}
-	if errors.Is(failed, reprise.ErrRunTooLong) { // the record says so, and refuses the next run
+	if errors.Is(failed, reprise.ErrRunTooLong) || errors.Is(failed, reprise.ErrTxEnded) { // the record refuses the next run
 		e.End = reprise.EndUnknown
 	}
 	return e

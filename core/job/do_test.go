@@ -489,12 +489,13 @@ func TestDoInATransaction(t *testing.T) {
 	}{
 		{"committed", nil, nil, reprise.EndRecorded, nil, job.Ack, 0, []string{"close", "commit"}},
 		{"answer", nil, job.Keep(errSoldOut), reprise.EndRecorded, errSoldOut, job.Ack, 0, []string{"close", "rollback", "complete"}},
+		{"ended", store.ErrMisconfigured, errAway, reprise.EndUnknown, reprise.ErrTxEnded, job.Park, 0, []string{"close", "rollback"}},
 		{"rolled back", store.ErrNotApplied, nil, reprise.EndNotApplied, store.ErrNotApplied, job.Nack, time.Second, []string{"close", "commit"}},
 		{"undecided", store.ErrUnknown, nil, reprise.EndUndecided, store.ErrUnknown, job.Nack, 2 * time.Second, []string{"close", "commit"}},
 	} {
 		inTime(t, r.name, func(t *testing.T) {
 			b, st := setupTransacting(t)
-			st.OnCommit = func() error { return r.fails }
+			st.OnCommit, st.Undo = func() error { return r.fails }, r.fails
 			d := newDoer(b, reprise.Recoverable)
 			d.op.Transactional = true
 			_, _, err := d.do(t.Context(), func(context.Context) error { return r.err })

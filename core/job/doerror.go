@@ -27,7 +27,7 @@ type DoError struct {
 
 	// End says how the attempt ended by its completion, or by Unknown. It is zero where
 	// there was neither: fn did not run, or its attempt was released. A release that came
-	// too late after Config.MaxRun is EndUnknown.
+	// too late after Config.MaxRun is EndUnknown, and one with [reprise.ErrTxEnded].
 	End reprise.AttemptEnd
 
 	// Kept says that Err is the result of the operation, which every retry gets again.

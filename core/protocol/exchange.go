@@ -14,7 +14,6 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/record"
 	"github.com/reprise-go/reprise/core/protocol/internal/spool"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // Exchange is one run of a handler: the context and the body to run it with, and the fate
@@ -204,11 +203,7 @@ func (x *Exchange) finish(c Captured) Reply {
 		x.consult(&e)
 	}
 	if x.attempt.Transactional() && e.Oversize && e.handler != OutcomeUnknown && e.policy != OutcomeUnknown && !x.canOffload(&e.Captured) {
-		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
-		if e.gone() {
-			return Reply{}
-		}
-		return x.blobNotWritten()
+		return x.release(&e, !e.gone(), x.blobNotWritten)
 	}
 	return x.resolve(&e)
 }
@@ -237,19 +232,15 @@ func (x *Exchange) resolve(e *end) Reply {
 	case unknown:
 		return x.unknown(e)
 	case release:
-		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
-		if e.exit == cut && x.attempt.Transactional() && !e.Sent && e.Status < 400 {
-			return x.instead(CodeNotApplied) // a success that was rolled back must not leave
-		}
-		return Reply{}
+		rolledBack := e.exit == cut && x.attempt.Transactional() && !e.Sent && e.Status < 400 // a success that must not leave
+		return x.release(e, rolledBack, func() Reply { return x.instead(CodeNotApplied) })
 	case keepEmpty:
 		s.Status, e.meaning = 500, 500
 	case keepCut:
 		s.Status, s.Flags, e.meaning = 500, record.Cut, 500
 	default:
 		if !x.fill(&s, e) {
-			_ = x.attempt.Release()
-			return x.blobNotWritten()
+			return x.release(e, true, x.blobNotWritten)
 		}
 	}
 	s.Annotation = e.annotation
@@ -258,6 +249,19 @@ func (x *Exchange) resolve(e *end) Reply {
 		return Reply{} // the attempt was resolved before, which Finish never does
 	}
 	return x.reply(e, done)
+}
+
+// release releases the claim, and returns the handler's response, or refuses it. A failed
+// release is repeated in the background: the reply is true either way, unless the handler
+// ended its transaction.
+func (x *Exchange) release(e *end, refuses bool, refusal func() Reply) Reply {
+	switch err := x.attempt.Release(); {
+	case errors.Is(err, reprise.ErrTxEnded) && !e.Sent && !e.Panicked:
+		return x.instead(CodeOutcomeUnknown)
+	case refuses:
+		return refusal()
+	}
+	return Reply{}
 }
 
 // unknown records that the outcome is unknown, for the reason of the handler, or because
@@ -350,8 +354,8 @@ func (x *Exchange) fill(s *stored, e *end) (ok bool) {
 func (x *Exchange) reply(e *end, done reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {
-	case done.End == reprise.EndUnknown && errors.Is(done.Err, store.ErrMisconfigured) && !e.gone():
-		return x.instead(CodeOutcomeUnknown) // the handler ended its transaction
+	case errors.Is(done.Err, reprise.ErrTxEnded) && !e.gone():
+		return x.instead(CodeOutcomeUnknown)
 	case done.End == reprise.EndUnrecorded, done.End == reprise.EndUnknown:
 		return Reply{Mark: markUnrecorded}
 	case e.gone():

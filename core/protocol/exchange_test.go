@@ -84,8 +84,13 @@ func TestRepliesOfATransactionalPolicy(t *testing.T) {
 		"rolled back":             {store.ErrNotApplied, protocol.Captured{Status: 201}, protocol.CodeNotApplied, false},
 		"undecided":               {store.ErrUnknown, protocol.Captured{Status: 201}, protocol.CodeStoreUnavailable, false},
 		"ended by the handler":    {store.ErrMisconfigured, protocol.Captured{Status: 201}, protocol.CodeOutcomeUnknown, false},
+		"ended, and refused":      {store.ErrMisconfigured, protocol.Captured{Status: 404}, protocol.CodeOutcomeUnknown, true},
+		"ended, and failed":       {store.ErrMisconfigured, protocol.Captured{Status: 500}, protocol.CodeOutcomeUnknown, true},
+		"ended, and cut":          {store.ErrMisconfigured, protocol.Captured{Status: 200, Cut: true}, protocol.CodeOutcomeUnknown, true},
+		"ended, and large":        {store.ErrMisconfigured, protocol.Captured{Status: 200, Oversize: true}, protocol.CodeOutcomeUnknown, true},
+		"ended, and sent":         {store.ErrMisconfigured, protocol.Captured{Status: 500, Sent: true}, "", true},
 	} {
-		st := &transacting{Store: memstore.New(), OnCommit: func() error { return c.end }}
+		st := &transacting{Store: memstore.New(), OnCommit: func() error { return c.end }, Undo: c.end}
 		b := setupOver(t, st, protocol.Config{Limits: limits})
 		if got := replyCode(t, b.finish("k", c.captured)); got != c.want || slices.Contains(st.Calls, "rollback") != c.rolls {
 			t.Errorf("%s: %q after %v, want %q, rolled back: %t", name, got, st.Calls, c.want, c.rolls)

@@ -61,8 +61,9 @@ type Transaction interface {
 	// After any other error the transaction may have been committed, with the record.
 	Commit(ctx context.Context, r CompleteRequest) error
 
-	// Rollback undoes the effects. If it fails, the store has closed the connection, and the
-	// server undoes them when it notices that.
+	// Rollback undoes the effects. ErrMisconfigured says what it does of Commit. If it fails
+	// in another way, the store has closed the connection, and the server undoes them when
+	// it notices that.
 	Rollback(ctx context.Context) error
 }
 
