@@ -66,13 +66,14 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 
 	for name, on := range map[string]struct {
 		st      *reprisepg.Store
+		open    func() int
 		connect func() (release func(), err error)
 	}{
-		"pgx": {pgOn(pool, f.Config).Leased(t), func() (func(), error) {
+		"pgx": {pgOn(pool, f.Config).Leased(t), func() int { return int(pool.Stat().TotalConns()) }, func() (func(), error) {
 			conn, err := pool.Acquire(t.Context())
 			return func() { conn.Release() }, err
 		}},
-		"database/sql": {overSQL, func() (func(), error) {
+		"database/sql": {overSQL, func() int { return db.Stats().OpenConnections }, func() (func(), error) {
 			conn, err := db.Conn(t.Context())
 			return func() { _ = conn.Close() }, err
 		}},
@@ -87,6 +88,11 @@ func TestPostgresPoolLeavesAStandby(t *testing.T) {
 		for _, release := range releases {
 			release()
 		}
+		ctx, tx := on.st.Transaction(t.Context(), store.ID{}, store.NewOwner())
+		_, err := reprisepg.Tx(ctx)
+		labtest.Want(t, name+": the transaction of a handler", err, store.ErrUnavailable)
+		tx.Close()
+		labtest.Eventually(t, name+": its connection leaves the pool", func() bool { return on.open() == conns-1 })
 		primary.Store(1)
 		for range conns {
 			r := labtest.Claimed(t, on.st)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,10 +49,8 @@ type heldConn struct {
 	*pgx.Conn
 
 	driver driver.Conn // over a *sql.DB: the connection of its driver, which may wrap Conn
-
-	// release returns the connection to the pool, which keeps it only if it is idle and
-	// outside of a transaction.
-	release func()
+	back   func()      // to the pool, which keeps it only if it is idle and outside of a transaction
+	killed atomic.Bool
 }
 
 // hold takes a connection out of the pool. Its error says which operation failed.
@@ -72,7 +71,7 @@ func (d database) acquire(ctx context.Context) (*heldConn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &heldConn{Conn: conn.Conn(), release: conn.Release}, nil
+		return &heldConn{Conn: conn.Conn(), back: conn.Release}, nil
 	}
 	held, err := sqltx.Hold(ctx, d.sql)
 	if err != nil {
@@ -83,12 +82,23 @@ func (d database) acquire(ctx context.Context) (*heldConn, error) {
 		held.Release(false)
 		return nil, err
 	}
-	return &heldConn{Conn: conn, driver: held.Conn, release: func() { held.Release(unusable(conn)) }}, nil
+	return &heldConn{Conn: conn, driver: held.Conn, back: func() { held.Release(unusable(conn)) }}, nil
 }
 
 // kill closes the connection during its use. The server then rolls back, and the next
 // statement on it fails.
-func (c *heldConn) kill() { _ = c.PgConn().Conn().Close() }
+func (c *heldConn) kill() {
+	c.killed.Store(true)
+	_ = c.PgConn().Conn().Close()
+}
+
+// release returns the connection to the pool, or ends it if it was killed.
+func (c *heldConn) release() {
+	if c.killed.Load() {
+		_ = c.Close(context.Background())
+	}
+	c.back()
+}
 
 // unusable reports whether a connection must not return to the pool: it is closed, or in
 // a transaction.

@@ -2,7 +2,6 @@ package reprisepg
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,15 +16,10 @@ func (t *table) with(ctx context.Context, op string, f func(on sqlstore.Conn) (b
 	}
 	defer held.release()
 	if f(&connection{t, held.Conn, op}) {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer cancel()
-		_ = held.Close(closing)
+		held.kill()
 	}
 	return nil
 }
-
-// closeTimeout bounds the farewell to a server whose connection is of no use.
-const closeTimeout = 100 * time.Millisecond
 
 // connection executes statements outside of handlers' transactions. Each is one round
 // trip that leaves no state in the session.
