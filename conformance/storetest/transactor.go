@@ -64,12 +64,13 @@ var transactorCases = []testCase{
 	scenario("tx-renew", transactor, "Store.Renew; Transaction",
 		"The lease of an attempt is renewed while its transaction is open, and holds after it.",
 		a.lapses(1), a.writes(), a.renews(store.Renewed), a.rollsBack(), b.claims(inProgress), a.completes("answer"), effects(0)),
-	scenario("tx-ended", transactor, "Transaction.Commit, ErrMisconfigured",
-		"A transaction that its handler ended by a statement is not completed, as nothing says whether its effects stay.",
+	scenario("tx-ended", transactor, "Transaction.Commit, ErrMisconfigured; Transaction.Rollback",
+		"A transaction that its handler ended by a statement is not completed, nor rolled back, as nothing says whether its effects stay.",
 		each([]string{"COMMIT", "ROLLBACK"}, func(statement string) []step {
 			return []step{
 				a.claims(first), a.writes(), a.executes(statement), a.commits("answer", store.ErrMisconfigured),
 				a.saysUnknown("it ended its transaction"), b.claims(lapsed),
+				a.of(1).claims(first), a.of(1).writes(), a.of(1).executes(statement), a.of(1).rollsBack(store.ErrMisconfigured), a.of(1).releases(),
 			}
 		})),
 	function("tx-at-once", transactor, "Transactor",
@@ -190,9 +191,9 @@ func (p actor) commits(payload string, want ...error) step {
 	})
 }
 
-func (p actor) rollsBack() step {
+func (p actor) rollsBack(want ...error) step {
 	return p.call("rolls back", func(_ *scene, c *caller) error {
 		c.tx.Close()
-		return wantError("rollback", tell(c, "rollback", c.tx.Rollback), nil)
+		return wantError("rollback", tell(c, "rollback", c.tx.Rollback), wanted(want))
 	})
 }

@@ -21,7 +21,7 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	t.Parallel()
 	handlers(t, 3, reprisemysql.Config{}).EndsAreFoundOut(t, // one transaction at once
 		[]string{"COMMIT", labtest.Second}, []string{"ROLLBACK", labtest.Second}, []string{"COMMIT", "BEGIN", labtest.Second}, []string{"ROLLBACK AND CHAIN", labtest.Second},
-		[]string{"BEGIN", labtest.Second}, []string{"CREATE TABLE other (n INT)", labtest.Second}) // they commit implicitly
+		[]string{"BEGIN", labtest.Second}, []string{"CREATE OR REPLACE TABLE other (n INT)", labtest.Second}) // they commit implicitly
 }
 
 // handlers are those of a new database over a pool.
@@ -94,7 +94,12 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 
 func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()
-	handlers(t, 3, reprisemysql.Config{TxTimeout: time.Second}).TimesOut(t, "DO SLEEP(60)", "DELETE FROM effects")
+	h := handlers(t, 3, reprisemysql.Config{TxTimeout: time.Second})
+	h.TimesOut(t, "DO SLEEP(60)", "DELETE FROM effects")
+	a := begin(t, labtest.NewTxStore(h.Store), labtest.NewClaim())
+	a.Effect(t, "COMMIT")
+	labtest.Eventually(t, "it is over", func() bool { return h.Store.Usage()[0].Used == 0 })
+	labtest.Want(t, "one that its handler had ended", a.End(t), store.ErrMisconfigured)
 }
 
 // TestReleaseIsNotFasterThanTheRollbackOfTxTimeout: the rollback waits for a statement of

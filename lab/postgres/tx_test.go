@@ -159,6 +159,17 @@ func TestPostgresEndedByTheHandler(t *testing.T) {
 func TestPostgresTransactionTimesOut(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 6, time.Second, func(t *testing.T, h *labtest.SQLHandlers) { h.TimesOut(t, "SELECT pg_sleep(60)", "TRUNCATE effects") })
+	f := pgSetup(t, servers.SharedPostgres(t))
+	f.Config.TxTimeout = time.Second
+	st := f.Transactional(t)
+	r := labtest.Claimed(t, st)
+	tx := pgTx(t, st, r)
+	pgExec(t, tx, "COMMIT")
+	labtest.Eventually(t, "the statements of the handler fail", func() bool {
+		_, err := tx.Exec(t.Context(), "SELECT 1")
+		return err != nil
+	})
+	labtest.Want(t, "one that its handler had ended", st.Release(t.Context(), r.ID, r.Owner), store.ErrMisconfigured)
 }
 
 // TestPostgresPoolsOfAnySize: fifty handlers at once, over pools in which there is hardly

@@ -79,6 +79,13 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 	})
 }
 
+func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		d.handlers(t, 0, reprisesqlite.Config{}).EndsAreFoundOut(t, []string{"COMMIT"}, []string{"ROLLBACK"}, []string{"COMMIT", "BEGIN", labtest.Second})
+	})
+}
+
 func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {

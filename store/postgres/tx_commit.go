@@ -46,12 +46,12 @@ func (t *session) ready(ctx context.Context) error {
 	t.takeBack(ctx)
 	status := t.conn.PgConn().TxStatus()
 	switch {
-	case busy:
-		return lazytx.NotApplied(storeName, "the handler left a result open; read or close it before the handler returns")
-	case t.conn.IsClosed():
-		return lazytx.NotApplied(storeName, "the connection ended before COMMIT was sent")
 	case status == txIdle:
 		return lazytx.EndedByHandler(storeName)
+	case busy:
+		return lazytx.NotApplied(storeName, "the handler left a result open; read or close it before the handler returns")
+	case t.conn.gone():
+		return lazytx.NotApplied(storeName, "the connection ended before COMMIT was sent")
 	case status == txFailed:
 		return lazytx.NotApplied(storeName, "a statement of the handler failed, and with it its transaction")
 	}

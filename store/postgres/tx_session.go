@@ -104,9 +104,9 @@ func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 
 // Expire implements [lazytx.Session]: the server rolls back when it finds the connection
 // closed.
-func (t *session) Expire() (over bool) {
+func (t *session) Expire() (over bool, err error) {
 	t.conn.kill()
-	return false
+	return false, nil
 }
 
 // Refuse implements [lazytx.Session].
@@ -120,15 +120,24 @@ func (t *session) Refuse() {
 // Rollback implements [lazytx.Session]. It closes the connection if it fails.
 func (t *session) Rollback(ctx context.Context) error {
 	t.takeBack(ctx)
-	conn := t.conn
-	if conn.IsClosed() || conn.PgConn().TxStatus() == txIdle {
+	calls := []statementCall{{text: t.table.statements.same, args: []any{t.beganAt}}, {text: "ROLLBACK"}}
+	switch status := t.conn.PgConn().TxStatus(); {
+	case status == txIdle:
+		return lazytx.EndedByHandler(storeName)
+	case t.conn.gone():
+		return nil
+	case status == txFailed: // the server executes no other statement
+		calls = calls[1:]
+	}
+	_, _, err := send(ctx, t.conn.Conn, false, calls...)
+	if err == nil {
 		return nil
 	}
-	if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
-		t.conn.kill()
-		return fmt.Errorf("%w: postgres: rollback: %s", store.ErrUnknown, err.Error())
+	t.conn.kill()
+	if hasCode(err, codeDivisionByZero) {
+		return lazytx.EndedByHandler(storeName)
 	}
-	return nil
+	return fmt.Errorf("%w: postgres: rollback: %s", store.ErrUnknown, err.Error())
 }
 
 // takeBack takes the connection back from database/sql. That waits for a statement that

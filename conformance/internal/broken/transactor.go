@@ -76,8 +76,7 @@ func (tx *transaction) Close() (begun bool) {
 func (tx *transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
 	c := &call{ctx: ctx, op: commit, id: &tx.id, from: &tx.owner, complete: &r, tx: tx}
 	tx.run(c, func() {
-		if tx.ended {
-			c.err = fmt.Errorf("%w: ended by its handler", store.ErrMisconfigured)
+		if c.err = tx.misuse(); c.err != nil {
 			return
 		}
 		if c.err = tx.right.Complete(ctx, r); c.err == nil {
@@ -92,8 +91,16 @@ func (tx *transaction) Commit(ctx context.Context, r store.CompleteRequest) erro
 // Rollback implements [store.Transaction].
 func (tx *transaction) Rollback(ctx context.Context) error {
 	c := &call{ctx: ctx, op: rollback, id: &tx.id, from: &tx.owner, tx: tx}
-	tx.run(c, func() { tx.written = 0 })
+	tx.run(c, func() { tx.written, c.err = 0, tx.misuse() })
 	return c.err
+}
+
+// misuse is the error of a transaction that its handler ended.
+func (tx *transaction) misuse() error {
+	if tx.ended {
+		return fmt.Errorf("%w: ended by its handler", store.ErrMisconfigured)
+	}
+	return nil
 }
 
 // transactionFlaws are those of the transactions of handlers.
@@ -120,6 +127,7 @@ func transactionFlaws() []storeFlaw {
 			c.pause()
 		})),
 		flawed("tx-end-not-found", "completes a transaction that its handler ended", "tx-ended", swaps(commit, func(c *call) { c.tx.ended = false })),
+		flawed("tx-end-undone", "says that it rolled back what its handler had committed", "tx-ended", accepts(rollback, store.ErrMisconfigured, running)),
 		flawed("tx-shared", "commits the effects of all attempts with the first", "tx-at-once", swaps(rollback, early)),
 		flawed("tx-context-apart", "gives handlers a context of its own", "tx-context", flips(begin, func(c *call) { c.ctx = context.Background() })),
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -139,17 +138,39 @@ func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, at func(n int64) (pending
 // Second writes the effect that follows the end of a transaction.
 const Second = "INSERT INTO effects (name) VALUES ('second')"
 
-// EndsAreFoundOut has handlers end their transaction by statements. Nothing says whether
-// their effects stay, so that no retry runs; and no effect that follows is committed.
+// EndsAreFoundOut has handlers end their transaction by statements, and then return, fail
+// or panic. Nothing says whether their effects stay, so that no retry runs; and no effect
+// that follows is committed.
 func (h *SQLHandlers) EndsAreFoundOut(t *testing.T, ends ...[]string) {
 	t.Helper()
-	st := NewTxStore(h.Store)
-	for _, statements := range ends {
-		r := NewClaim()
-		h.begin(t, st, r, statements...)
-		Want(t, strings.Join(statements, ", "), Complete(t, st, r, "answer"), store.ErrMisconfigured)
-		WantClaim(t, st, Rival(r), store.Lapsed)
+	engine, err := reprise.New(h.Store, reprise.Config{})
+	Must(t, err)
+	for n, statements := range ends {
+		for leaves, leave := range map[string]func() error{
+			"returns": func() error { return nil }, "fails": func() error { return errors.New("failed") }, "panics": func() error { panic("a bug") },
+		} {
+			runs := 0
+			do := func() (err error) {
+				defer func() { _ = recover() }()
+				op := reprise.Operation{Scope: "tenant", Key: leaves + strconv.Itoa(n), Transactional: true}
+				_, err = job.Do(t.Context(), engine, op, nil, func(ctx context.Context) (string, error) {
+					runs++
+					for _, s := range append([]string{"INSERT INTO effects (name) VALUES ('first')"}, statements...) {
+						Want(t, s, h.exec(ctx, s), nil)
+					}
+					return "answer", leave()
+				})
+				return err
+			}
+			_ = do()
+			var refused *job.DoError
+			if err := do(); runs != 1 || !errors.As(err, &refused) || refused.Outcome != reprise.Lapsed {
+				t.Errorf("%v, and it %s: the retry gets %v after %d runs, want lapsed", statements, leaves, err, runs)
+			}
+		}
 	}
+	Must(t, engine.Close(t.Context()))
+	st := NewTxStore(h.Store)
 	if n := h.count(t, "SELECT COUNT(*) FROM effects WHERE name = 'second'"); n != 0 {
 		t.Errorf("%d effects were committed that followed the end", n)
 	}

@@ -75,10 +75,24 @@ func (s *TxStore) take(owner store.Owner) store.Transaction {
 
 // Discard completes an attempt without its effects.
 func (s *TxStore) Discard(ctx context.Context, r store.CompleteRequest) error {
-	if tx := s.take(r.Owner); tx != nil {
-		_ = tx.Rollback(ctx) // else the server does
+	if err := s.rollback(ctx, r.ID, r.Owner); err != nil {
+		return err
 	}
 	return s.TransactorStore.Complete(ctx, r)
+}
+
+// rollback rolls back the transaction of an attempt, if it has begun. It fails if the
+// handler ended it.
+func (s *TxStore) rollback(ctx context.Context, id store.ID, owner store.Owner) error {
+	tx := s.take(owner)
+	if tx == nil {
+		return nil
+	}
+	if err := tx.Rollback(ctx); errors.Is(err, store.ErrMisconfigured) {
+		_ = s.TransactorStore.Unknown(ctx, store.UnknownRequest{ID: id, Owner: owner, Reason: "ended by its handler"})
+		return err
+	}
+	return nil // else the server does
 }
 
 // Complete commits the transaction of the attempt.
@@ -99,16 +113,14 @@ func (s *TxStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 
 // Release rolls back and releases.
 func (s *TxStore) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	if tx := s.take(owner); tx != nil {
-		_ = tx.Rollback(ctx)
+	if err := s.rollback(ctx, id, owner); err != nil {
+		return err
 	}
 	return s.TransactorStore.Release(ctx, id, owner)
 }
 
 // Unknown rolls back, and says that the outcome is unknown.
 func (s *TxStore) Unknown(ctx context.Context, r store.UnknownRequest) error {
-	if tx := s.take(r.Owner); tx != nil {
-		_ = tx.Rollback(ctx)
-	}
+	_ = s.rollback(ctx, r.ID, r.Owner)
 	return s.TransactorStore.Unknown(ctx, r)
 }

@@ -26,7 +26,8 @@ type Transaction struct {
 	watchdog *time.Timer
 	ending   bool // by Commit or Rollback
 	expired  bool
-	over     bool // the session has ended
+	over     bool  // the session has ended
+	err      error // of its rollback
 }
 
 var _ store.Transaction = (*Transaction)(nil)
@@ -108,8 +109,7 @@ func (t *Transaction) expire() {
 		return
 	}
 	t.expired = true
-	if t.session.Expire() {
-		t.over = true
+	if t.over, t.err = t.session.Expire(); t.over {
 		t.session.End(t.all.Slots.Release)
 	}
 }
@@ -130,13 +130,21 @@ func (t *Transaction) Close() (begun bool) {
 
 // Commit implements [store.Transaction].
 func (t *Transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
-	err := t.finish(func() error {
-		if err := r.Validate(); err != nil {
-			_ = t.session.Rollback(ctx)
-			return NotApplied(t.all.Name, err.Error())
+	expired, why := t.end(), "the transaction outlasted Config.TxTimeout"
+	invalid := r.Validate()
+	if invalid != nil {
+		why = invalid.Error()
+	}
+	if expired || invalid != nil {
+		if err := t.Rollback(ctx); errors.Is(err, store.ErrMisconfigured) {
+			return err
 		}
+		return NotApplied(t.all.Name, why)
+	}
+	err := func() error {
+		defer t.session.End(t.all.Slots.Release)
 		return t.session.Commit(ctx, &r)
-	}, NotApplied(t.all.Name, "the transaction outlasted Config.TxTimeout"))
+	}()
 	if errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
 		return t.session.Find(ctx)
 	}
@@ -145,24 +153,21 @@ func (t *Transaction) Commit(ctx context.Context, r store.CompleteRequest) error
 
 // Rollback implements [store.Transaction].
 func (t *Transaction) Rollback(ctx context.Context) error {
-	return t.finish(func() error { return t.session.Rollback(ctx) }, nil)
-}
-
-// finish ends the transaction by f, or returns late if it has expired.
-func (t *Transaction) finish(f func() error, late error) error {
-	t.mu.Lock()
-	t.ending = true
-	expired, over := t.expired, t.over
-	t.mu.Unlock()
-	t.watchdog.Stop() // from here on the context of the caller is the bound
-	if over {
-		return late
+	if t.end(); t.over {
+		return t.err
 	}
 	defer t.session.End(t.all.Slots.Release)
-	if expired {
-		return late
-	}
-	return f()
+	return t.session.Rollback(ctx)
+}
+
+// end makes the context of the caller the bound from here on, and reports whether the
+// transaction has expired.
+func (t *Transaction) end() (expired bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ending = true
+	t.watchdog.Stop()
+	return t.expired
 }
 
 // NotApplied is the error of a Commit that was rolled back.

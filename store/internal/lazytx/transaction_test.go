@@ -29,8 +29,8 @@ func (s *session) note(call string) {
 	s.calls = append(s.calls, call)
 }
 
-func (s *session) Refuse()      { s.note("refuse") }
-func (s *session) Expire() bool { s.note("expire"); return s.over }
+func (s *session) Refuse()               { s.note("refuse") }
+func (s *session) Expire() (bool, error) { s.note("expire"); return s.over, s.err }
 func (s *session) End(back func()) {
 	s.note("end")
 	back()
@@ -117,7 +117,7 @@ func TestCallsOfAHandlerBeginOneTransaction(t *testing.T) {
 func TestTransactionsEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fails   error // Commit
+		fails   error // Commit, Rollback and Expire
 		over    bool  // Expire gives the connection back
 		outlast bool
 		end     func(ctx context.Context, tx *Transaction) error
@@ -150,7 +150,17 @@ func TestTransactionsEnd(t *testing.T) {
 		"too long": {
 			outlast: true, err: store.ErrNotApplied,
 			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
-			calls: []string{"begin", "expire", "refuse", "end"},
+			calls: []string{"begin", "expire", "refuse", "rollback", "end"},
+		},
+		"too long, and ended by its handler": {
+			fails: store.ErrMisconfigured, outlast: true, err: store.ErrMisconfigured,
+			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
+			calls: []string{"begin", "expire", "refuse", "rollback", "end"},
+		},
+		"too long, ended by its handler, and its connection is back": {
+			fails: store.ErrMisconfigured, over: true, outlast: true, err: store.ErrMisconfigured,
+			end:   func(ctx context.Context, tx *Transaction) error { return tx.Rollback(ctx) },
+			calls: []string{"begin", "expire", "end", "refuse"},
 		},
 		"too long, and its connection is back": {
 			over: true, outlast: true, err: store.ErrNotApplied,
@@ -160,7 +170,7 @@ func TestTransactionsEnd(t *testing.T) {
 		"too long, and rolled back": {
 			outlast: true,
 			end:     func(ctx context.Context, tx *Transaction) error { return tx.Rollback(ctx) },
-			calls:   []string{"begin", "expire", "refuse", "end"},
+			calls:   []string{"begin", "expire", "refuse", "rollback", "end"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

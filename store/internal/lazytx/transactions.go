@@ -32,10 +32,12 @@ type Session interface {
 	Refuse()
 
 	// Expire ends the transaction, which outlasted its time, during its use. It reports
-	// whether the connection was given back with it; else End does that.
-	Expire() (over bool)
+	// whether the connection may be given back with it, and then returns the error of a
+	// Rollback. Otherwise Rollback follows.
+	Expire() (over bool, err error)
 
-	// Commit and Rollback are those of [store.Transaction]. End follows.
+	// Commit and Rollback are those of [store.Transaction]. End follows. A transaction that
+	// the server ended, as after a deadlock or with the connection, is not [EndedByHandler].
 	Commit(ctx context.Context, r *store.CompleteRequest) error
 	Rollback(ctx context.Context) error
 

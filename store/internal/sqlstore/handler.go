@@ -111,12 +111,11 @@ func (s *session) undoes(on *sqltx.Session, err error) bool {
 func (s *session) Refuse() { s.lent.Refuse() }
 
 // Expire implements [lazytx.Session].
-func (s *session) Expire() (over bool) {
+func (s *session) Expire() (over bool, err error) {
 	s.lent.Interrupt()
 	ctx, cancel := context.WithTimeout(context.Background(), backTimeout)
 	defer cancel()
-	_ = s.Rollback(ctx) // if it fails, End closes the connection
-	return true
+	return true, s.Rollback(ctx)
 }
 
 // Commit implements [lazytx.Session].
@@ -141,17 +140,27 @@ func (s *session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	return err
 }
 
+// same executes a statement on the savepoint, and returns an error if the transaction is
+// not the one that began, or is lost.
+func (s *session) same(ctx context.Context, statement string) error {
+	if s.lent.Undone() {
+		return lazytx.NotApplied(s.Dialect.Name, "a statement of the handler failed, and its transaction was rolled back with it")
+	}
+	switch err := s.on.execute(ctx, statement+savepoint); {
+	case err == nil:
+		return nil
+	case s.Dialect.NoSavepoint(err):
+		return lazytx.EndedByHandler(s.Dialect.Name)
+	default:
+		return lazytx.NotApplied(s.Dialect.Name, err.Error())
+	}
+}
+
 // finish completes the record in the transaction.
 func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 	notApplied := func(why string) error { return lazytx.NotApplied(s.Dialect.Name, why) }
-	if s.lent.Undone() {
-		return notApplied("a statement of the handler failed, and its transaction was rolled back with it")
-	}
-	switch err := s.on.execute(ctx, "RELEASE SAVEPOINT "+savepoint); {
-	case err != nil && s.Dialect.NoSavepoint(err):
-		return lazytx.EndedByHandler(s.Dialect.Name)
-	case err != nil:
-		return notApplied(err.Error())
+	if err := s.same(ctx, "RELEASE SAVEPOINT "); err != nil {
+		return err
 	}
 	if done, err := s.completeOwn(ctx, s.on, r, s.statements.completeHeld); err != nil {
 		return notApplied(err.Error())
@@ -184,18 +193,20 @@ func (r *row) runs(owner store.Owner) bool {
 func (s *session) Rollback(ctx context.Context) error {
 	promised := s.takeBack(ctx)
 	ctx = s.Dialect.rest(ctx)
-	if promised && s.keep(ctx) == nil {
+	undone := s.same(ctx, "ROLLBACK TO SAVEPOINT ")
+	if undone == nil && promised && s.keep(ctx) == nil {
 		s.over = true
 		return nil
 	}
-	return s.undo(ctx)
+	err := s.undo(ctx)
+	if errors.Is(undone, store.ErrMisconfigured) {
+		return undone
+	}
+	return err
 }
 
-// keep undoes the effects, and commits the lease that was promised.
+// keep commits the lease that was promised, after the effects were undone.
 func (s *session) keep(ctx context.Context) error {
-	if err := s.on.execute(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
-		return err
-	}
 	found, err := s.hold(ctx, s.on, s.id)
 	if err == nil && found.runs(s.owner) {
 		err = s.change(ctx, s.on, found, s.statements.renew, s.record.LeaseUntil)
