@@ -21,8 +21,9 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 			broken bool
 		)
 		if err := w.With(ctx, op, func(on Conn) bool {
-			result = f(ctx, direct{on, w.Dialect})
-			broken = w.Dialect.isBroken(result)
+			d := &direct{Conn: on, dialect: w.Dialect}
+			result = f(ctx, d)
+			broken = d.isolated || w.Dialect.isBroken(result)
 			return broken
 		}); err != nil {
 			return w.Dialect.Fail(op, err)
@@ -42,17 +43,21 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 type direct struct {
 	Conn
 
-	dialect *Dialect
+	dialect  *Dialect
+	isolated bool // by [Dialect.Isolate], and no write has followed
 }
 
-func (c direct) Exec(ctx context.Context, statement string, args ...any) (int, error) {
+func (c *direct) Exec(ctx context.Context, statement string, args ...any) (int, error) {
 	changed, err := c.Conn.Exec(ctx, statement, args...)
+	if err == nil {
+		c.isolated = statement == c.dialect.Isolate
+	}
 	return changed, c.dialect.Executed(err)
 }
 
 // Underlying returns the connection that a [Direct] hands to an operation.
 func Underlying(on Conn) Conn {
-	if d, ok := on.(direct); ok {
+	if d, ok := on.(*direct); ok {
 		return d.Conn
 	}
 	return on

@@ -27,6 +27,19 @@ func TestFailedPurgeIsLogged(t *testing.T) {
 	})
 }
 
+// TestPurgeLeavesNoIsolation to the next transaction of the application: its connection
+// is closed if its context ends before its statement.
+func TestPurgeLeavesNoIsolation(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	table := tableOn(t, func() error { cancel(); return nil })
+	table.Dialect.Isolate = "SET TRANSACTION"
+	_, err := table.Purge(ctx, 1)
+	if n := table.db.Stats().OpenConnections; err == nil || n != 0 {
+		t.Errorf("%v, and %d connections are open", err, n)
+	}
+}
+
 // TestPurgeHasHalfAMinute: one that the end of the context interrupts is no failure.
 func TestPurgeHasHalfAMinute(t *testing.T) {
 	t.Parallel()
