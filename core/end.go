@@ -63,8 +63,8 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	}()
 	switch {
 	case begun && c.DiscardEffects:
-		if ended := a.rollback(ctx); ended != nil {
-			return a.endedByHandler(ctx, ended), nil
+		if err := a.rollback(ctx); errors.Is(err, store.ErrMisconfigured) {
+			return a.endedByHandler(ctx, err), nil
 		}
 	case begun:
 		a.state.Store(stateForgetting)
@@ -335,18 +335,14 @@ func (a *Attempt) closeTx() (begun bool) {
 	return a.tx.Close()
 }
 
-// rollback undoes what the handler wrote in its transaction, and returns an error where
-// the handler had ended it. If it fails, the store has closed the connection, and the
-// server does it.
-func (a *Attempt) rollback(ctx context.Context) (ended error) {
+// rollback undoes what the handler wrote in its transaction. If that fails otherwise than
+// with ErrMisconfigured, the store has closed the connection, and the server does it.
+func (a *Attempt) rollback(ctx context.Context) error {
 	err := a.engine.store.rollback(ctx, a.tx.Transaction)
 	if err != nil {
 		a.observe(Event{Kind: EventStoreError, Err: err})
 	}
-	if errors.Is(err, store.ErrMisconfigured) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // ErrTxEnded says that the handler ended the transaction of its attempt by itself, so

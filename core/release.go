@@ -86,8 +86,8 @@ func (a *Attempt) endEmpty(end AttemptEnd, ask func(context.Context) error) erro
 	}()
 	ctx := a.completionContext()
 	if a.tx != nil && a.closeTx() {
-		if ended := a.rollback(ctx); ended != nil && end == EndReleased { // else the record says it anyway
-			return a.endedByHandler(ctx, ended).Err
+		if err := a.rollback(ctx); errors.Is(err, store.ErrMisconfigured) && end == EndReleased { // else the record says it anyway
+			return a.endedByHandler(ctx, err).Err
 		}
 	}
 	err := ask(ctx)

@@ -69,8 +69,7 @@ import (
 //	EndUndecided: whether it was committed is open        nack, after a pause; the next delivery finds out
 //	Failed: op, or a call of Do, is a mistake             nack, after a pause of the consumer's; log it
 //	Kept, no Answer: a failure that AtMostOnce kept       park
-//	EndUnknown, no value: fn said Unknown, or ended       park, until an operator resolves it
-//	  the transaction of its attempt
+//	EndUnknown, no value: fn said Unknown, or ErrTxEnded  park, until an operator resolves it
 //	Lapsed: the outcome of an attempt is unknown          park, until an operator resolves it
 //	KeyMissing: the message has no ID                     park
 //	Mismatch: the key belongs to another message          park

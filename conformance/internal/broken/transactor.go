@@ -76,7 +76,8 @@ func (tx *transaction) Close() (begun bool) {
 func (tx *transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
 	c := &call{ctx: ctx, op: commit, id: &tx.id, from: &tx.owner, complete: &r, tx: tx}
 	tx.run(c, func() {
-		if c.err = tx.misuse(); c.err != nil {
+		if tx.ended {
+			c.err = errEnded
 			return
 		}
 		if c.err = tx.right.Complete(ctx, r); c.err == nil {
@@ -91,17 +92,15 @@ func (tx *transaction) Commit(ctx context.Context, r store.CompleteRequest) erro
 // Rollback implements [store.Transaction].
 func (tx *transaction) Rollback(ctx context.Context) error {
 	c := &call{ctx: ctx, op: rollback, id: &tx.id, from: &tx.owner, tx: tx}
-	tx.run(c, func() { tx.written, c.err = 0, tx.misuse() })
+	tx.run(c, func() {
+		if tx.written = 0; tx.ended {
+			c.err = errEnded
+		}
+	})
 	return c.err
 }
 
-// misuse is the error of a transaction that its handler ended.
-func (tx *transaction) misuse() error {
-	if tx.ended {
-		return fmt.Errorf("%w: ended by its handler", store.ErrMisconfigured)
-	}
-	return nil
-}
+var errEnded = fmt.Errorf("%w: ended by its handler", store.ErrMisconfigured)
 
 // transactionFlaws are those of the transactions of handlers.
 func transactionFlaws() []storeFlaw {
