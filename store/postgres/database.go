@@ -92,10 +92,6 @@ func (c *heldConn) kill() {
 	_ = c.PgConn().Conn().Close()
 }
 
-// gone reports whether the connection has ended, which pgx knows of a killed one only
-// after its next statement.
-func (c *heldConn) gone() bool { return c.killed.Load() || c.IsClosed() }
-
 // release returns the connection to the pool, or ends it if it was killed.
 func (c *heldConn) release() {
 	if c.killed.Load() {

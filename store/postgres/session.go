@@ -14,7 +14,7 @@ func (t *table) with(ctx context.Context, op string, f func(on sqlstore.Conn) (b
 	if err != nil {
 		return err
 	}
-	defer held.release()
+	defer held.release() //nolint:contextcheck // it does not wait
 	if f(&connection{t, held.Conn, op}) {
 		held.kill()
 	}

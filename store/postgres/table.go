@@ -44,7 +44,7 @@ func newTable(db database, c Config) (*table, error) {
 	d.Judge, d.JudgeTable = t.judge, t.judgeTable
 	t.Table = sqlstore.NewTable(nil, d, o, &sqlstore.Direct{With: t.with, Dialect: d}, db.use)
 	t.Lend, t.Own, t.Accepted = t.with, t, c.Accept
-	t.Transactions = &lazytx.Transactions{Name: storeName, Timeout: o.TxTimeout, Slots: t.Turns(), Open: t.begin}
+	t.Transactions = &lazytx.Transactions{Name: storeName, Timeout: o.TxTimeout, Slots: t.Turns(), Open: t.begin, Find: t.Find}
 	t.queue = newQueue(t)
 	return t, nil
 }

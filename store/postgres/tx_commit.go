@@ -50,7 +50,7 @@ func (t *session) ready(ctx context.Context) error {
 		return lazytx.EndedByHandler(storeName)
 	case busy:
 		return lazytx.NotApplied(storeName, "the handler left a result open; read or close it before the handler returns")
-	case t.conn.gone():
+	case t.conn.IsClosed():
 		return lazytx.NotApplied(storeName, "the connection ended before COMMIT was sent")
 	case status == txFailed:
 		return lazytx.NotApplied(storeName, "a statement of the handler failed, and with it its transaction")
@@ -77,6 +77,3 @@ func failCommit(err error, done int) error {
 	}
 	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see classify
 }
-
-// Find implements [lazytx.Session].
-func (t *session) Find(ctx context.Context) error { return t.table.Find(ctx, t.id, t.owner) }

@@ -19,10 +19,7 @@ import (
 // completion and COMMIT are one batch: if the UPDATE of the record finds no row, it
 // fails, and the transaction with it.
 type session struct {
-	table *table
-	id    store.ID
-	owner store.Owner
-
+	table    *table
 	conn     *heldConn
 	lent     *sqltx.Lent // over a *sql.DB
 	tx       *sql.Tx     // that of lent
@@ -36,14 +33,14 @@ type session struct {
 var _ lazytx.Session = (*session)(nil)
 
 // begin takes a connection, and begins the transaction on it, in one round trip.
-func (t *table) begin(ctx context.Context, id store.ID, owner store.Owner) (lazytx.Session, error) {
+func (t *table) begin(ctx context.Context, _ store.ID, _ store.Owner) (lazytx.Session, error) {
 	conn, err := t.db.hold(ctx, "begin")
 	if err != nil {
 		return nil, err
 	}
-	s := &session{table: t, id: id, owner: owner, conn: conn, prepared: t.prepares(conn.Conn)}
+	s := &session{table: t, conn: conn, prepared: t.prepares(conn.Conn)}
 	begun := false
-	defer func() { // also when a tracer of the application panics
+	defer func() { //nolint:contextcheck // close does not wait; also when a tracer of the application panics
 		if !begun {
 			s.close()
 		}
@@ -124,7 +121,7 @@ func (t *session) Rollback(ctx context.Context) error {
 	switch status := t.conn.PgConn().TxStatus(); {
 	case status == txIdle:
 		return lazytx.EndedByHandler(storeName)
-	case t.conn.gone():
+	case t.conn.IsClosed(), t.conn.killed.Load():
 		return nil
 	case status == txFailed: // the server executes no other statement
 		calls = calls[1:]

@@ -146,7 +146,7 @@ func (t *Transaction) Commit(ctx context.Context, r store.CompleteRequest) error
 		return t.session.Commit(ctx, &r)
 	}()
 	if errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
-		return t.session.Find(ctx)
+		return t.all.Find(ctx, t.id, t.owner)
 	}
 	return err
 }
@@ -175,19 +175,19 @@ func NotApplied(name, why string) error {
 	return fmt.Errorf("%w: %s: complete: %s", store.ErrNotApplied, name, why)
 }
 
-// Undecided is the error of [Session.Find] if it cannot find out.
+// Undecided is the error of Transactions.Find if it cannot find out.
 func Undecided(name, why string) error {
 	return fmt.Errorf("%w: %s: complete: the answer to COMMIT was lost, and its result could not be found out: %s", store.ErrUnknown, name, why)
 }
 
-// [Session.Find] waits for the record until findMargin before the caller's deadline,
+// Transactions.Find waits for the record until findMargin before the caller's deadline,
 // which leaves time for the answer, or for findWait if there is no deadline.
 const (
 	findWait   = 2 * time.Second
 	findMargin = 100 * time.Millisecond
 )
 
-// FindWait is how long [Session.Find] waits for the record.
+// FindWait is how long Transactions.Find waits for the record.
 func FindWait(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return max(time.Until(deadline)-findMargin, findMargin/2)
@@ -197,6 +197,6 @@ func FindWait(ctx context.Context) time.Duration {
 
 // EndedByHandler is the error for a misuse that is detected too late to undo it.
 func EndedByHandler(name string) error {
-	return fmt.Errorf("%w: %s: complete: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
+	return fmt.Errorf("%w: %s: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
 		store.ErrMisconfigured, name)
 }

@@ -42,7 +42,6 @@ func (s *session) Commit(context.Context, *store.CompleteRequest) error {
 }
 
 func (s *session) Rollback(context.Context) error { s.note("rollback"); return s.err }
-func (s *session) Find(context.Context) error     { s.note("find"); return nil }
 
 // transactions returns those of one slot, whose sessions take an hour to begin.
 func transactions(s *session) *Transactions {
@@ -57,6 +56,7 @@ func transactions(s *session) *Transactions {
 			s.note("begin")
 			return s, nil
 		},
+		Find: func(context.Context, store.ID, store.Owner) error { s.note("find"); return nil },
 	}
 }
 
@@ -116,62 +116,28 @@ func TestCallsOfAHandlerBeginOneTransaction(t *testing.T) {
 // TestTransactionsEnd: each way ends a session once, and gives its slot back.
 func TestTransactionsEnd(t *testing.T) {
 	t.Parallel()
+	commit := func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) }
+	invalid := func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, store.CompleteRequest{}) }
+	rollback := func(ctx context.Context, tx *Transaction) error { return tx.Rollback(ctx) }
+	ended := store.ErrMisconfigured // by its handler
 	for name, c := range map[string]struct {
-		fails   error // Commit, Rollback and Expire
-		over    bool  // Expire gives the connection back
-		outlast bool
-		end     func(ctx context.Context, tx *Transaction) error
-		err     error
-		calls   []string
+		end           func(context.Context, *Transaction) error
+		fails         error // Commit, Rollback and Expire
+		outlast, over bool  // over: Expire gives the connection back
+		err           error
+		calls         []string
 	}{
-		"committed": {
-			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
-			calls: []string{"begin", "refuse", "commit", "end"},
-		},
-		"found": {
-			fails: store.ErrUnknown,
-			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
-			calls: []string{"begin", "refuse", "commit", "end", "find"},
-		},
-		"refused": {
-			fails: store.ErrLeaseLost, err: store.ErrLeaseLost,
-			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
-			calls: []string{"begin", "refuse", "commit", "end"},
-		},
-		"an invalid completion": {
-			err:   store.ErrNotApplied,
-			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, store.CompleteRequest{}) },
-			calls: []string{"begin", "refuse", "rollback", "end"},
-		},
-		"rolled back": {
-			end:   func(ctx context.Context, tx *Transaction) error { return tx.Rollback(ctx) },
-			calls: []string{"begin", "refuse", "rollback", "end"},
-		},
-		"too long": {
-			outlast: true, err: store.ErrNotApplied,
-			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
-			calls: []string{"begin", "expire", "refuse", "rollback", "end"},
-		},
-		"too long, and ended by its handler": {
-			fails: store.ErrMisconfigured, outlast: true, err: store.ErrMisconfigured,
-			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
-			calls: []string{"begin", "expire", "refuse", "rollback", "end"},
-		},
-		"too long, ended by its handler, and its connection is back": {
-			fails: store.ErrMisconfigured, over: true, outlast: true, err: store.ErrMisconfigured,
-			end:   func(ctx context.Context, tx *Transaction) error { return tx.Rollback(ctx) },
-			calls: []string{"begin", "expire", "end", "refuse"},
-		},
-		"too long, and its connection is back": {
-			over: true, outlast: true, err: store.ErrNotApplied,
-			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
-			calls: []string{"begin", "expire", "end", "refuse"},
-		},
-		"too long, and rolled back": {
-			outlast: true,
-			end:     func(ctx context.Context, tx *Transaction) error { return tx.Rollback(ctx) },
-			calls:   []string{"begin", "expire", "refuse", "rollback", "end"},
-		},
+		"committed":                            {commit, nil, false, false, nil, []string{"begin", "refuse", "commit", "end"}},
+		"found":                                {commit, store.ErrUnknown, false, false, nil, []string{"begin", "refuse", "commit", "end", "find"}},
+		"refused":                              {commit, store.ErrLeaseLost, false, false, store.ErrLeaseLost, []string{"begin", "refuse", "commit", "end"}},
+		"an invalid completion":                {invalid, nil, false, false, store.ErrNotApplied, []string{"begin", "refuse", "rollback", "end"}},
+		"an invalid one, ended":                {invalid, ended, false, false, ended, []string{"begin", "refuse", "rollback", "end"}},
+		"rolled back":                          {rollback, nil, false, false, nil, []string{"begin", "refuse", "rollback", "end"}},
+		"too long":                             {commit, nil, true, false, store.ErrNotApplied, []string{"begin", "expire", "refuse", "rollback", "end"}},
+		"too long, and ended":                  {commit, ended, true, false, ended, []string{"begin", "expire", "refuse", "rollback", "end"}},
+		"too long, and its connection is back": {commit, nil, true, true, store.ErrNotApplied, []string{"begin", "expire", "end", "refuse"}},
+		"too long, ended, and it is back":      {rollback, ended, true, true, ended, []string{"begin", "expire", "end", "refuse"}},
+		"too long, and rolled back":            {rollback, nil, true, false, nil, []string{"begin", "expire", "refuse", "rollback", "end"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

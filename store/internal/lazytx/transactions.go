@@ -24,6 +24,10 @@ type Transactions struct {
 
 	// Open begins a transaction of an attempt. Where it fails, it leaves nothing behind.
 	Open func(ctx context.Context, id store.ID, owner store.Owner) (Session, error)
+
+	// Find finds out whether a Commit that failed with ErrUnknown was executed, and makes
+	// sure that it is not executed later if it was not. It follows End.
+	Find func(ctx context.Context, id store.ID, owner store.Owner) error
 }
 
 // Session is the connection of a transaction that has begun.
@@ -40,10 +44,6 @@ type Session interface {
 	// the server ended, as after a deadlock or with the connection, is not [EndedByHandler].
 	Commit(ctx context.Context, r *store.CompleteRequest) error
 	Rollback(ctx context.Context) error
-
-	// Find finds out whether a Commit that failed with ErrUnknown was executed, and makes
-	// sure that it is not executed later if it was not. It follows End.
-	Find(ctx context.Context) error
 
 	// End gives the connection back to the pool, or closes it if its transaction has not
 	// ended. It calls back once that is done, which may be after it has returned.

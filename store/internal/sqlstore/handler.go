@@ -31,6 +31,7 @@ func (t *Table) transactions(s *slots.Slots) *lazytx.Transactions {
 		Open: func(ctx context.Context, id store.ID, owner store.Owner) (lazytx.Session, error) {
 			return t.open(ctx, begin, id, owner)
 		},
+		Find: t.Find,
 	}
 }
 
@@ -297,13 +298,10 @@ func (s *session) renew(r *store.RenewRequest, status *store.RenewStatus) (answe
 	return true
 }
 
-// Find implements [lazytx.Session].
-func (s *session) Find(ctx context.Context) error { return s.Table.Find(ctx, s.id, s.owner) }
-
 // Find finds out whether an owner has completed its record, where the answer to the
-// COMMIT was lost: see [lazytx.Session]. It waits for the transaction that writes the
-// record, and reads it then. A record that is still in progress is forgotten, because the
-// server may not have begun what the COMMIT came with: now that finds no record, and
+// COMMIT was lost: see [lazytx.Transactions]. It waits for the transaction that writes
+// the record, and reads it then. A record that is still in progress is forgotten, because
+// the server may not have begun what the COMMIT came with: now that finds no record, and
 // rolls back. One that is completed is written as it is, because the answer to a commit
 // is what confirms replication.
 func (t *Table) Find(ctx context.Context, id store.ID, owner store.Owner) error {
