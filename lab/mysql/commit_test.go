@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -78,8 +77,8 @@ func (c *commitCut) judge(t *testing.T, a *labtest.Attempt, err error, want ...e
 	mysqlserver.Exec(t, c.raw, "DELETE FROM effects")
 }
 
-// TestLostCommitIsSettled: the store finds out whether it was executed, and where it
-// cannot, it says so.
+// TestLostCommitIsSettled: the store finds out whether it was executed. Where it cannot,
+// it says so as over PostgreSQL, by the same code.
 func TestLostCommitIsSettled(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)
@@ -104,22 +103,6 @@ func TestLostCommitIsSettled(t *testing.T) {
 				}
 			})
 		}
-		t.Run("and the look as well"+params, func(t *testing.T) {
-			t.Parallel()
-			c := newCommitCut(t, server, params)
-			for action, want := range map[servers.Action]store.Outcome{servers.LoseReply: store.Completed, servers.LoseRequest: store.InProgress} {
-				a := c.begin(t)
-				c.proxy.On(commitText, action)
-				c.proxy.On("LOCK IN SHARE MODE", slices.Repeat([]servers.Action{servers.LoseRequest}, 20)...)
-				labtest.Want(t, "complete", a.End(t), store.ErrUnknown)
-				c.proxy.Heal(t)
-				if applied := c.applied(t, a); applied != (want == store.Completed) {
-					t.Errorf("applied: %t", applied)
-				}
-				labtest.WantClaim(t, c.store, labtest.Rival(a.ClaimRequest), want) // the retry finds out, or the lease ends
-				mysqlserver.Exec(t, c.raw, "DELETE FROM effects")
-			}
-		})
 	}
 }
 

@@ -25,15 +25,6 @@ func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *labtest.TxStore
 	return labtest.NewTxStore(store)
 }
 
-// pgSQLSetup is a transactional store over a *sql.DB.
-func pgSQLSetup(t *testing.T) (*pgFixture, *labtest.TxStore, *sql.DB) {
-	t.Helper()
-	server := servers.SharedPostgres(t)
-	f, db := pgSetup(t, server), labtest.NewDB(t, server.URL())
-	st := f.transactionalSQL(t, db)
-	return f, st, db
-}
-
 // sqlTx returns the transaction of a claim as its handler finds it.
 func sqlTx(t *testing.T, st *labtest.TxStore, r store.ClaimRequest) *sql.Tx {
 	t.Helper()
@@ -45,40 +36,14 @@ func sqlTx(t *testing.T, st *labtest.TxStore, r store.ClaimRequest) *sql.Tx {
 	return tx
 }
 
-// TestPostgresSQLAttemptIsNotApplied: where its session has ended before its completion,
-// or the handler left a result open. No connection stays out for it.
-func TestPostgresSQLAttemptIsNotApplied(t *testing.T) {
-	t.Parallel()
-	f, st, db := pgSQLSetup(t)
-	for name, spoil := range map[string]func(tx *sql.Tx){
-		"a session that ended": func(tx *sql.Tx) {
-			var pid int
-			labtest.Must(t, tx.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
-			pgExec(t, f.Pool, "SELECT pg_terminate_backend($1, 10000)", pid)
-		},
-		"a result left open": func(tx *sql.Tx) {
-			rows, err := tx.QueryContext(t.Context(), "SELECT generate_series(1, 1000000)") //nolint:rowserrcheck,sqlclosecheck // left open on purpose
-			if err != nil || !rows.Next() {
-				t.Fatal("no rows", err)
-			}
-		},
-	} {
-		r := labtest.Claimed(t, st)
-		spoil(sqlTx(t, st, r))
-		labtest.Want(t, name, labtest.Complete(t, st, r, "answer"), store.ErrNotApplied)
-		labtest.Eventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
-		again := labtest.Rival(r)
-		labtest.WantClaim(t, st, again, store.Claimed)
-		labtest.Must(t, labtest.Complete(t, st, again, "answer"))
-	}
-}
-
 // TestPostgresSQLStatementLeftRunning: a statement that the handler left running, which
 // database/sql makes every other call wait for, holds a completion up to the end of its
 // context and no longer.
 func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 	t.Parallel()
-	f, st, db := pgSQLSetup(t)
+	server := servers.SharedPostgres(t)
+	f, db := pgSetup(t, server), labtest.NewDB(t, server.URL())
+	st := f.transactionalSQL(t, db)
 	for _, discard := range []bool{false, true} {
 		r := labtest.Claimed(t, st)
 		tx, left := sqlTx(t, st, r), make(chan error, 1)

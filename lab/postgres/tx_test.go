@@ -158,18 +158,15 @@ func TestPostgresEndedByTheHandler(t *testing.T) {
 
 func TestPostgresTransactionTimesOut(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 6, time.Second, func(t *testing.T, h *labtest.SQLHandlers) { h.TimesOut(t, "SELECT pg_sleep(60)", "TRUNCATE effects") })
-	f := pgSetup(t, servers.SharedPostgres(t))
-	f.Config.TxTimeout = time.Second
-	st := f.Transactional(t)
-	r := labtest.Claimed(t, st)
-	tx := pgTx(t, st, r)
-	pgExec(t, tx, "COMMIT")
-	labtest.Eventually(t, "the statements of the handler fail", func() bool {
-		_, err := tx.Exec(t.Context(), "SELECT 1")
-		return err != nil
+	onBoth(t, 6, time.Second, func(t *testing.T, h *labtest.SQLHandlers) {
+		h.TimesOut(t, "SELECT pg_sleep(60)", "TRUNCATE effects")
+		st := labtest.NewTxStore(h.Store)
+		r := labtest.Claimed(t, st)
+		ctx := st.Bind(t.Context(), r.ID, r.Owner)
+		labtest.Must(t, pgExecTx(ctx, "COMMIT"))
+		labtest.Eventually(t, "the statements of the handler fail", func() bool { return pgExecTx(ctx, "SELECT 1") != nil })
+		labtest.Want(t, "one that its handler had ended", labtest.Complete(t, st, r, "answer"), store.ErrMisconfigured)
 	})
-	labtest.Want(t, "one that its handler had ended", st.Release(t.Context(), r.ID, r.Owner), store.ErrMisconfigured)
 }
 
 // TestPostgresPoolsOfAnySize: fifty handlers at once, over pools in which there is hardly

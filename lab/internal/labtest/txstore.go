@@ -10,7 +10,7 @@ import (
 
 // TxStore ends attempts as an engine does for a transactional policy, so that tests of
 // the store reach each call: a completion commits the handler's transaction if that has
-// begun, what was not applied is released, and what the handler ended itself is unknown.
+// begun, and what was not applied is released.
 type TxStore struct {
 	TransactorStore
 
@@ -75,24 +75,10 @@ func (s *TxStore) take(owner store.Owner) store.Transaction {
 
 // Discard completes an attempt without its effects.
 func (s *TxStore) Discard(ctx context.Context, r store.CompleteRequest) error {
-	if err := s.rollback(ctx, r.ID, r.Owner); err != nil {
-		return err
+	if tx := s.take(r.Owner); tx != nil {
+		_ = tx.Rollback(ctx) // else the server does
 	}
 	return s.TransactorStore.Complete(ctx, r)
-}
-
-// rollback rolls back the transaction of an attempt, if it has begun. It fails if the
-// handler ended it.
-func (s *TxStore) rollback(ctx context.Context, id store.ID, owner store.Owner) error {
-	tx := s.take(owner)
-	if tx == nil {
-		return nil
-	}
-	if err := tx.Rollback(ctx); errors.Is(err, store.ErrMisconfigured) {
-		_ = s.TransactorStore.Unknown(ctx, store.UnknownRequest{ID: id, Owner: owner, Reason: "ended by its handler"})
-		return err
-	}
-	return nil // else the server does
 }
 
 // Complete commits the transaction of the attempt.
@@ -102,25 +88,24 @@ func (s *TxStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 		return s.TransactorStore.Complete(ctx, r)
 	}
 	err := tx.Commit(ctx, r)
-	switch {
-	case errors.Is(err, store.ErrNotApplied):
+	if errors.Is(err, store.ErrNotApplied) {
 		_ = s.TransactorStore.Release(ctx, r.ID, r.Owner)
-	case errors.Is(err, store.ErrMisconfigured):
-		_ = s.TransactorStore.Unknown(ctx, store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "ended by its handler"})
 	}
 	return err
 }
 
 // Release rolls back and releases.
 func (s *TxStore) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	if err := s.rollback(ctx, id, owner); err != nil {
-		return err
+	if tx := s.take(owner); tx != nil {
+		_ = tx.Rollback(ctx)
 	}
 	return s.TransactorStore.Release(ctx, id, owner)
 }
 
 // Unknown rolls back, and says that the outcome is unknown.
 func (s *TxStore) Unknown(ctx context.Context, r store.UnknownRequest) error {
-	_ = s.rollback(ctx, r.ID, r.Owner)
+	if tx := s.take(r.Owner); tx != nil {
+		_ = tx.Rollback(ctx)
+	}
 	return s.TransactorStore.Unknown(ctx, r)
 }
