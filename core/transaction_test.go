@@ -79,7 +79,7 @@ func TestTransactionEndsWithItsAttempt(t *testing.T) {
 	}
 }
 
-// What a handler ended by itself may be permanent: no retry runs, however its attempt ends.
+// What a handler ended by itself may be permanent: no retry runs, whatever its end.
 func TestRollbackOfWhatTheHandlerEnded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b, st := setupTransacting(t)
