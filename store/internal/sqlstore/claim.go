@@ -115,7 +115,7 @@ func (t *Table) decide(ctx context.Context, on Conn, r *store.ClaimRequest) (fou
 		look(t.statements.look)
 	}
 	if result.Outcome == store.Lapsed && !t.Dialect.Embedded {
-		if look(t.statements.wait); isContext(err) {
+		if look(t.statements.wait); IsContext(err) {
 			err = fmt.Errorf("%w: %s: claim: another transaction holds the record: %s", store.ErrBusy, t.Dialect.Name, err.Error())
 		}
 	}
