@@ -117,7 +117,7 @@ func (o *operation) checkAnswers(p preset, bad report) {
 	var first *call
 	for i := range o.calls {
 		c := &o.calls[i]
-		if c.other && c.err == nil && c.status == 201 && !o.answered(i) {
+		if c.other && c.err == nil && (c.status == 201 || c.code == "outcome-unknown" && o.unclaimed(c.began)) && !o.answered(i) {
 			return // a claim in doubt was released, as the docs say, and the key is the other request's
 		}
 		switch {
@@ -135,6 +135,16 @@ func (o *operation) checkAnswers(p preset, bad report) {
 			bad("G2", "answered %d %x and %d %x (replayed: %t and %t)", first.status, first.sum[:4], c.status, c.sum[:4], first.replayed, c.replayed)
 		}
 	}
+}
+
+// unclaimed reports whether the attempts that are known asked for their claims after at.
+func (o *operation) unclaimed(at int64) bool {
+	for _, h := range o.holders {
+		if h.asked < at {
+			return false
+		}
+	}
+	return true
 }
 
 // recorded reports whether c got the operation's answer, and the server vouched for it.

@@ -91,6 +91,12 @@ func TestTheCheckerFindsEachViolation(t *testing.T) {
 		"a key that was free": {atMostOnce, func(o *operation) {
 			o.calls = []call{{status: 409, code: "outcome-unknown"}, {status: 201, other: true}, {status: 422, code: "key-reused"}}
 		}, ""},
+		"a key that was free, of another that died": {atMostOnce, func(o *operation) {
+			o.calls = []call{{status: 409, code: "outcome-unknown"}, {began: 91, status: 409, code: "outcome-unknown", other: true}, {status: 422, code: "key-reused"}}
+		}, ""},
+		"a key that was claimed, for another": {atMostOnce, func(o *operation) {
+			o.calls = []call{{status: 409, code: "outcome-unknown"}, {began: 96, status: 409, code: "outcome-unknown", other: true}}
+		}, "G6"},
 		"a run after the answer":     {recoverable, func(o *operation) { o.calls[3].replayed = false }, "G7"},
 		"that is not recorded":       {recoverable, func(o *operation) { o.calls[3].replayed, o.calls[3].unrecorded = false, true }, "G7"},
 		"a run beside the answer":    {recoverable, func(o *operation) { o.calls[1].replayed = false }, ""},

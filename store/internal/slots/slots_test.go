@@ -11,7 +11,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// TestSlotsAreGrantedInTurn: a caller that asks for the next slot gets that, otherwise the
+// TestSlotsAreGrantedInTurn: a caller that asks for the next slot gets it, otherwise the
 // longest waiter does, and a caller that gives up leaves the line.
 func TestSlotsAreGrantedInTurn(t *testing.T) {
 	t.Parallel()

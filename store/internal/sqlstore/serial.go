@@ -31,9 +31,9 @@ type operation struct {
 const beginWriter = "BEGIN IMMEDIATE"
 
 // newSerial returns the writer of a database. In turns, of which there is one, its
-// transactions wait for the handler that has it, before all others, whose number says
-// nothing of how long a lease may wait for its renewal. The queue bounds the operations of
-// a transaction, so that it takes some milliseconds at most.
+// transactions wait for the handler that has it, and for no other: the number of handlers
+// must not decide how long a renewal waits. The queue bounds the operations of a
+// transaction, so that it takes some milliseconds at most.
 func newSerial(db *Pool, d *Dialect, turns *slots.Slots) *serial {
 	w := &serial{db: db, dialect: d, turns: turns}
 	w.queue = batching.New(batching.Config[operation]{
