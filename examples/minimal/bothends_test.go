@@ -19,7 +19,7 @@ import (
 	"github.com/reprise-go/reprise/servers"
 )
 
-// bothEnds has the block of docs/guides/client.md, behind its service.
+// bothEnds is the block of docs/guides/client.md.
 func bothEnds(ctx context.Context, out io.Writer) error {
 	// The service, whose first connection breaks.
 	guard := must(protocol.New(memstore.New(), protocol.Config{Required: true}))
@@ -68,7 +68,7 @@ func cutFirst(next http.Handler) http.Handler {
 func TestGuidesShowThisCode(t *testing.T) {
 	t.Parallel()
 	for guide, shown := range map[string]struct{ file, from, to, indent string }{
-		"client.md":       {"bothends_test.go", "// Its client, which sends one key with all attempts of a POST.\n", "\n}\n", "\t"},
+		"client.md":       {"bothends_test.go", "func bothEnds(ctx context.Context, out io.Writer) error {\n", "\n}\n", "\t"},
 		"five-minutes.md": {"main.go", "package main\n", "\n\x00", ""},
 	} {
 		code, err := os.ReadFile(shown.file)
