@@ -36,8 +36,8 @@ var worlds = []struct {
 	{"postgres-tx-promotion", postgresPromotion},
 }
 
-// atOnce is how many worlds run at once, and share the time of a soak: with all of them on
-// two cores, each call outlasts its attempt, and is repeated instead of answered.
+// atOnce is how many worlds run at once, and share the time of a soak: with all of them
+// on two cores, each call outlasts its attempt, and is repeated instead of answered.
 const atOnce = 2
 
 func TestGuaranteesHoldWhileEverythingBreaks(t *testing.T) {
