@@ -182,16 +182,21 @@ func is(numbers ...int64) func(error) bool {
 	}
 }
 
+const askTimeout = 2 * time.Second
+
 // undoes reports whether the server rolled the transaction back: always after a change
 // since the snapshot, a lock table that is full, and a deadlock, and as it is set
 // (innodb_rollback_on_timeout) after a lock wait timeout. MariaDB then says whether it
-// did; one that does not answer has rolled back with its connection.
+// did; one that does not answer within askTimeout rolls back with its connection, which
+// the driver closes.
 func undoes(on *sqltx.Session, err error) (undone bool) {
 	if !is(1205)(err) {
 		return is(1020, 1206, 1213)(err)
 	}
 	const rolledBack = "SELECT 1 FROM DUAL WHERE /*M! NOT @@in_transaction */ /*!80000 @@innodb_rollback_on_timeout */"
-	failed := on.Query(context.Background(), rolledBack, func([]driver.Value) error {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	failed := on.Query(ctx, rolledBack, func([]driver.Value) error {
 		undone = true
 		return nil
 	})
