@@ -2,7 +2,9 @@ package mysql
 
 import (
 	"database/sql"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -36,6 +38,21 @@ func count(tb testing.TB, raw, query string, args ...any) (n int) {
 		tb.Fatalf("%s: %v", query, err)
 	}
 	return n
+}
+
+// asking is held by the one that asks for lock waits: InnoDB copies them into the
+// information schema only if they were not read for 100 ms.
+var asking sync.Mutex
+
+// lockWaits returns how many statements in a database wait for a lock, those that which
+// selects.
+func lockWaits(tb testing.TB, raw, which string) int {
+	tb.Helper()
+	asking.Lock()
+	defer asking.Unlock()
+	time.Sleep(110 * time.Millisecond) //nolint:forbidigo // see asking
+	return count(tb, raw, "SELECT COUNT(*) FROM information_schema.processlist JOIN information_schema.innodb_trx ON trx_mysql_thread_id = id "+
+		"WHERE db = DATABASE() AND trx_state = 'LOCK WAIT'"+which)
 }
 
 // wantEffects demands how many effects are committed.

@@ -34,11 +34,10 @@ func TestStatementsThatMeetAWriter(t *testing.T) {
 // later calls f, and waits until its statement waits for the lock of a record.
 func later(t *testing.T, raw string, f func() error) <-chan error {
 	t.Helper()
-	const waits = "SELECT COUNT(*) FROM information_schema.processlist JOIN information_schema.innodb_trx ON trx_mysql_thread_id = id " +
-		"WHERE db = DATABASE() AND trx_state = 'LOCK WAIT' AND (info LIKE 'UPDATE%' OR info LIKE '%LOCK IN SHARE MODE')"
-	before, done := count(t, raw, waits), make(chan error, 1)
+	const waits = " AND (info LIKE 'UPDATE%' OR info LIKE '%LOCK IN SHARE MODE')"
+	before, done := lockWaits(t, raw, waits), make(chan error, 1)
 	go func() { done <- f() }()
-	labtest.Eventually(t, "a statement waits", func() bool { return count(t, raw, waits) > before })
+	labtest.Eventually(t, "a statement waits", func() bool { return lockWaits(t, raw, waits) > before })
 	return done
 }
 

@@ -76,7 +76,7 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 		failed := make(chan error, 1)
 		go func() { failed <- a.Tx.QueryRowContext(t.Context(), c.statement).Scan(new(int)) }()
 		labtest.Eventually(t, name+": it waits", func() bool {
-			return len(failed) > 0 || count(t, raw, "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'") > 0
+			return len(failed) > 0 || lockWaits(t, raw, "") > 0
 		})
 		labtest.Exec(t, other, c.other)
 		if err := <-failed; err == nil || errors.Is(err, sql.ErrNoRows) {
