@@ -103,7 +103,7 @@ func judge(t *testing.T, notMet string, args ...string) *judgement {
 }
 
 // judgedRetention is that of the services whose retention the tests judge.
-const judgedRetention = 4 * time.Second
+const judgedRetention = 12 * time.Second
 
 // keepsOpen is the one case that a server of net/http does not meet, with any
 // handler: it reads a request with a length and a transfer coding by the coding, and

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -39,6 +40,7 @@ func TestPowerFailureKeepsWhatWasAcknowledged(t *testing.T) {
 		payload := bytes.Repeat([]byte("answer "), 500)
 		for range 20 {
 			r := labtest.NewClaim()
+			r.Lease = time.Hour // all rounds may take longer than a minute
 			claims = append(claims, r)
 			labtest.WantClaim(t, st, r, store.Claimed)
 			acknowledged = append(acknowledged, len(read(t, file+"-wal")))
