@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,11 +176,8 @@ func (d *doing[T]) abandon() {
 
 // release gives the claim up, so that fn runs again.
 func (d *doing[T]) release(err, cause error) error {
-	e := &DoError{Outcome: reprise.Claimed, Err: undecided(err), Cause: cause}
-	failed := d.attempt.Release()
-	if e.Cause == nil {
-		e.Cause = failed // it continues in the background, or the claim lapses
-	}
+	failed := d.attempt.Release() // it continues in the background, or the claim lapses
+	e := &DoError{Outcome: reprise.Claimed, Err: undecided(err), Cause: cmp.Or(cause, failed)}
 	if errors.Is(failed, reprise.ErrRunTooLong) || errors.Is(failed, reprise.ErrTxEnded) { // the record refuses the next run
 		e.End = reprise.EndUnknown
 	}
@@ -208,6 +206,10 @@ func (d *doing[T]) keep(value T, err error) (DoResult[T], error) {
 		return DoResult[T]{Value: value}, &DoError{Outcome: reprise.Claimed, Err: read.err, Cause: invalid}
 	}
 	how := &DoError{Outcome: reprise.Claimed, End: completed.End, Cause: completed.Err}
+	if errors.Is(completed.Err, reprise.ErrTxEnded) { // its effects may be undone
+		how.Err = undecided(err)
+		return DoResult[T]{}, how
+	}
 	switch completed.End {
 	case reprise.EndRecorded, reprise.EndUnrecorded, reprise.EndUnknown:
 		return read.done(how)

@@ -490,6 +490,8 @@ func TestDoInATransaction(t *testing.T) {
 		{"committed", nil, nil, reprise.EndRecorded, nil, job.Ack, 0, []string{"close", "commit"}},
 		{"answer", nil, job.Keep(errSoldOut), reprise.EndRecorded, errSoldOut, job.Ack, 0, []string{"close", "rollback", "complete"}},
 		{"ended", store.ErrMisconfigured, errAway, reprise.EndUnknown, reprise.ErrTxEnded, job.Park, 0, []string{"close", "rollback"}},
+		{"ended, a value", store.ErrMisconfigured, nil, reprise.EndUnknown, reprise.ErrTxEnded, job.Park, 0, []string{"close", "commit"}},
+		{"ended, an answer", store.ErrMisconfigured, job.Keep(errAway), reprise.EndUnknown, reprise.ErrTxEnded, job.Park, 0, []string{"close", "rollback"}},
 		{"rolled back", store.ErrNotApplied, nil, reprise.EndNotApplied, store.ErrNotApplied, job.Nack, time.Second, []string{"close", "commit"}},
 		{"undecided", store.ErrUnknown, nil, reprise.EndUndecided, store.ErrUnknown, job.Nack, 2 * time.Second, []string{"close", "commit"}},
 	} {

@@ -215,9 +215,11 @@ func SettlementOf(err error) (action Action, delay time.Duration) {
 	return e.settlement()
 }
 
-// isUnknown reports whether fn said that the outcome is unknown, or failed after MaxRun.
-// Then its error is no result, although no other attempt may run.
-func (e *DoError) isUnknown() bool { return e.End != 0 && e.Err != nil && !e.Kept }
+// isUnknown reports whether fn said that the outcome is unknown, ended its transaction,
+// or failed after MaxRun. Then it has no result, although no other attempt may run.
+func (e *DoError) isUnknown() bool {
+	return e.End != 0 && !e.Kept && (e.Err != nil || errors.Is(e.Cause, ErrUnkept) || errors.Is(e.Cause, reprise.ErrTxEnded))
+}
 
 func (e *DoError) settlement() (action Action, delay time.Duration) {
 	switch {

@@ -194,17 +194,18 @@ func TestDoWithAResultThatCannotBeKept(t *testing.T) {
 				d.wantRuns(t, 1)
 			})
 			inTime(t, name+" with error "+errText(leave)+" in a transaction", func(t *testing.T) {
-				b, _ := setupTransacting(t)
+				b, st := setupTransacting(t)
 				d := newDoer(b, reprise.Recoverable)
 				d.codec, d.op.Transactional = codec, true
-				for n := range int64(2) {
+				for n, undo := range []error{nil, nil, store.ErrMisconfigured} { // the last time fn has ended it
+					st.Undo = undo
 					_, replayed, err := d.do(t.Context(), func(context.Context) error { return leave })
 					wantError(t, "Do", err, job.ErrUnkept)
 					wantSettlement(t, err, job.Park, 0)
 					if doError(t, err).Kept || replayed {
 						t.Error("it is kept")
 					}
-					d.wantRuns(t, n+1)
+					d.wantRuns(t, int64(n)+1)
 				}
 			})
 		}
