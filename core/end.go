@@ -149,14 +149,12 @@ func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResu
 
 // commit ends an attempt by committing its transaction with the completion.
 func (a *Attempt) commit(ctx context.Context, r store.CompleteRequest) CompleteResult {
-	decided := false
 	defer func() {
-		if !decided { // the store ended the goroutine
+		if !a.settled { // the store or an observer ended the goroutine
 			a.conclude(EndUndecided, errNoReturn)
 		}
 	}()
 	err := a.engine.store.commit(ctx, a.tx.Transaction, r)
-	decided = true
 	switch {
 	case err == nil:
 		return a.completed(EndRecorded, nil)
@@ -209,11 +207,16 @@ func (a *Attempt) notApplied(ctx context.Context, cause error) CompleteResult {
 // back, by a statement. Its effects may be permanent, so that a retry must not run.
 func (a *Attempt) endedByHandler(ctx context.Context, cause error) CompleteResult {
 	a.reason, cause = "the handler ended the transaction of its attempt by itself", fmt.Errorf("%w: %w", ErrTxEnded, cause)
-	if err := a.repeat(ctx, func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }); err != nil {
-		a.endLater(EndUnknown, store.CompleteRequest{}, err)
-		return CompleteResult{End: EndUnknown, Err: cause}
+	err := errNoReturn
+	defer func() {
+		if !a.settled {
+			a.endLater(EndUnknown, store.CompleteRequest{}, err)
+		}
+	}()
+	if err = a.repeat(ctx, func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }); err == nil {
+		a.conclude(EndUnknown, cause)
 	}
-	return a.completed(EndUnknown, cause)
+	return CompleteResult{End: EndUnknown, Err: cause}
 }
 
 // end makes sure that an attempt is ended once.

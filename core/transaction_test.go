@@ -113,17 +113,17 @@ func TestCommitThatFails(t *testing.T) {
 		"ended by its handler":    {func() error { return store.ErrMisconfigured }, reprise.EndUnknown, reprise.Lapsed, reprise.Lapsed},
 		"lost, and still its own": {func() error { return store.ErrLeaseLost }, reprise.EndNotApplied, reprise.Claimed, 0},
 		"ends its own goroutine":  {func() error { runtime.Goexit(); return nil }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"not applied, likewise":   {func() error { return store.ErrNotApplied }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b, st := setupTransacting(t)
 			st.OnCommit = c.commit
+			if c.end == reprise.EndUndecided {
+				b.store.OnRelease = func(context.Context, store.ID, store.Owner) error { runtime.Goexit(); return nil }
+			}
 			a := b.began(t, order("k"))
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				complete(t, a, "answer", c.end)
-			}()
-			<-done
+			ends(func() { complete(t, a, "answer", c.end) })
+			b.store.Heal()
 			if n := b.Stats().Ends[c.end]; n != 1 {
 				t.Errorf("counted %v", b.Stats().Ends)
 			}
