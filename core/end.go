@@ -207,6 +207,7 @@ func (a *Attempt) notApplied(ctx context.Context, cause error) CompleteResult {
 // back, by a statement. Its effects may be permanent, so that a retry must not run.
 func (a *Attempt) endedByHandler(ctx context.Context, cause error) CompleteResult {
 	a.reason, cause = "the handler ended the transaction of its attempt by itself", fmt.Errorf("%w: %w", ErrTxEnded, cause)
+	a.state.Store(stateForgetting)
 	err := errNoReturn
 	defer func() {
 		if !a.settled {

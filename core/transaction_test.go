@@ -84,6 +84,10 @@ func TestRollbackOfWhatTheHandlerEnded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b, st := setupTransacting(t)
 		st.Undo = store.ErrMisconfigured
+		b.store.OnUnknown = func(ctx context.Context, r store.UnknownRequest) error {
+			defer time.Sleep(lease) // a renewal finds the lease ended
+			return b.store.Store.Unknown(ctx, r)
+		}
 		wantError(t, "Release", b.began(t, order("released")).Release(), reprise.ErrTxEnded)
 		wantError(t, "Unknown", b.began(t, order("unknown")).Unknown("the bank timed out"), nil)
 		wantError(t, "Complete", must(b.began(t, order("kept")).Complete(reprise.Completion{DiscardEffects: true})).Err, reprise.ErrTxEnded)
@@ -93,6 +97,7 @@ func TestRollbackOfWhatTheHandlerEnded(t *testing.T) {
 		if n := b.Stats().Ends[reprise.EndUnknown]; n != 3 {
 			t.Errorf("counted %v", b.Stats().Ends)
 		}
+		b.events.wantCount(t, "lease-lost", 0)
 	})
 }
 
