@@ -90,7 +90,7 @@ var problemTable = [...]problemRow{
 	}},
 	{Problem: Problem{
 		Code: CodeOutcomeUnknown, Status: 409, GRPC: grpcFailedPrecondition, Outcome: reprise.Lapsed, Title: "Outcome unknown",
-		When:   "An earlier request with the key stopped before its result was recorded, and the policy does not run it again; or its handler said that the outcome is unknown, or ran for too long.",
+		When:   "An earlier request with the key stopped before its result was recorded, and the policy does not run it again; or a handler said that the outcome is unknown, ran for too long, or ended its transaction.",
 		Detail: "The outcome of an earlier request with this {key} is unknown. It may have taken effect, and will not run again.",
 	}},
 	{Problem: Problem{
