@@ -151,9 +151,10 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 }
 
 // sendPart sends a part of the body. The last byte of a declared length waits until the
-// response is recorded: a client that has it may send a retry at once.
+// response is recorded: a client that has it may send a retry at once. Where a layer
+// outside took the length away, the end of the body waits.
 func (r *Recorder) sendPart(p []byte) (int, error) {
-	if last := len(p) - 1; r.state == live && last >= 0 && r.body.size == r.declared {
+	if last := len(p) - 1; r.state == live && last >= 0 && r.body.size == r.declared && r.header["Content-Length"] != nil {
 		r.tail, p = append(r.tail, p[last]), p[:last]
 	}
 	if len(p) == 0 {

@@ -321,6 +321,33 @@ func (b *bench) gone(key string, handler func(*protocol.Recorder, *protocol.Exch
 	w.Finish()
 }
 
+// A layer outside that takes the length away, as compressors do, ends the body itself,
+// also after a panic that another one recovers: then its client cannot see that it is cut.
+func TestR33PanicBehindACompressor(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	a := setup(t, protocol.Config{}).admit("k", "body")
+	defer func() {
+		if recover() == nil || w.Body.String() != "whole" {
+			t.Errorf("the client gets %q", w.Body)
+		}
+	}()
+	var rec protocol.Recorder
+	rec.Start(a.Exchange, w.Header(), compressor{w}, nil)
+	defer rec.Close()
+	w.Header().Set("Content-Length", "5")
+	rec.Flush()
+	_, _ = rec.WriteString("whole")
+	panic("after the last byte")
+}
+
+type compressor struct{ *httptest.ResponseRecorder }
+
+func (w compressor) WriteHeader(status int) {
+	w.Header().Del("Content-Length")
+	w.ResponseRecorder.WriteHeader(status)
+}
+
 type goneClient struct{}
 
 func (goneClient) WriteHeader(int)           {}
