@@ -322,7 +322,7 @@ func (b *bench) gone(key string, handler func(*protocol.Recorder, *protocol.Exch
 }
 
 // A layer outside that takes the length away, as compressors do, ends the body itself,
-// also after a panic that another one recovers: then its client cannot see that it is cut.
+// also after a panic that another one recovers: its client cannot see that it is cut.
 func TestR33PanicBehindACompressor(t *testing.T) {
 	t.Parallel()
 	header := http.Header{}
