@@ -39,9 +39,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.size > 0 {
 		return nil, nil, errWritten
 	}
-	if w.rec.Status() != 0 {
-		w.rec.Flush()
-	}
+	w.rec.FlushAll()
 	conn, rw, err := w.ResponseWriter.Hijack()
 	if err == nil {
 		w.size = 0

@@ -208,11 +208,27 @@ func (r *Recorder) Flush() bool {
 	case r.state == open:
 		r.commit(200)
 	}
-	if r.x.Buffered() || r.declared == 0 || !syntax.AllowsBody(r.status) && r.status != 101 { // which is no end
+	if r.x.Buffered() || r.declared == 0 || !syntax.AllowsBody(r.status) {
 		r.settleType()
 		return false
 	}
 	r.goLive()
+	return true
+}
+
+// FlushAll sends what was written, for a handler that is about to take the connection: no
+// part of it waits for a record. It reports whether the writers outside are to be flushed.
+func (r *Recorder) FlushAll() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state != held && r.state != live || r.x.Buffered() {
+		return false
+	}
+	if r.goLive(); len(r.tail) == 0 {
+		return false
+	}
+	_, _ = r.wire.Write(r.tail)
+	r.tail = nil
 	return true
 }
 

@@ -59,8 +59,8 @@ func flushes(w http.ResponseWriter) bool {
 // as it was written, such as the header of a 101, unless the effects commit with the
 // response.
 func (w *Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if w.Status() != 0 {
-		w.Recorder.Flush()
+	if w.FlushAll() {
+		_ = http.NewResponseController(w.Behind).Flush()
 	}
 	conn, rw, err := http.NewResponseController(w.Behind).Hijack()
 	if err == nil {

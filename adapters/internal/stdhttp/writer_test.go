@@ -2,6 +2,7 @@ package stdhttp
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -24,23 +25,31 @@ func TestFlushThatIsNotSupportedChangesNothing(t *testing.T) {
 	}
 }
 
-// R33: net/http sends a header that was written before the connection is taken, as some
-// upgrades to another protocol rely on.
+// R33: net/http sends what was written before the connection is taken, as some upgrades to
+// another protocol rely on.
 func TestR33HijackSendsWhatWasWritten(t *testing.T) {
 	t.Parallel()
-	app := bare{"/": func(w http.ResponseWriter) {
-		w.Header().Set("Upgrade", "raw")
-		w.WriteHeader(http.StatusSwitchingProtocols)
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
+	for status, body := range map[int]string{http.StatusSwitchingProtocols: "", http.StatusOK: "hello", http.StatusNoContent: ""} {
+		app := bare{"/": func(w http.ResponseWriter) {
+			w.Header().Set("Upgrade", "raw")
+			if body != "" {
+				w.Header().Set("Content-Length", "5")
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+			_ = http.NewResponseController(w).Flush()
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "raw")
+		}}.serve(t)
+		got := app.Talk("POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n")
+		if !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", status)) || !strings.Contains(got, "\r\nUpgrade: raw\r\n") ||
+			!strings.HasSuffix(got, "\r\n\r\n"+body+"raw") {
+			t.Errorf("got %q", got)
 		}
-		defer conn.Close()
-		_, _ = io.WriteString(conn, "raw")
-	}}.serve(t)
-	got := app.Talk("POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 101 ") || !strings.Contains(got, "\r\nUpgrade: raw\r\n") || !strings.HasSuffix(got, "\r\n\r\nraw") {
-		t.Errorf("got %q", got)
 	}
 }
