@@ -21,6 +21,8 @@ type Event struct {
 	//	Unprotected    a streaming call with a key passed through
 	//	EndUnrecorded  a result was sent before its record, and the background continues:
 	//	               EndRecorded or EndDropped follows, and is counted
+	//	EndNotApplied  the claim of a transaction that was rolled back is released in the
+	//	               background: EndReleased or EndDropped follows, and is counted
 	//	EndUnknown     a handler did not return within a lease after Config.MaxRun, and still
 	//	               runs: its record says so
 	//	EndReleased    a claim that no caller got was released
