@@ -23,11 +23,12 @@ var ErrTxManaged = sqltx.ErrManaged
 // Use a SAVEPOINT for a part that may be rolled back. It is not safe for concurrent use,
 // and it ends with the handler.
 //
-// Do not end it by executing COMMIT or ROLLBACK as SQL: nothing can say then whether the
-// effects stay, so that the client and its retries get 409 outcome-unknown, and another
-// attempt may run once the lease of this one has ended. After some errors, such as a full
-// disk or a write whose context ended, SQLite has rolled the whole transaction back: its
-// further statements fail, and the client gets 503 not-applied and may retry.
+// Do not end it by executing COMMIT or ROLLBACK as SQL, nor by a constraint or trigger
+// with ROLLBACK: nothing can say then whether the effects stay, so that the client and
+// its retries get 409 outcome-unknown, and another attempt may run once the lease of this
+// one has ended. After some errors, such as a full disk or a write whose context ended,
+// SQLite has rolled the whole transaction back: its further statements fail, and the
+// client gets 503 not-applied and may retry.
 //
 // SQLite has one writer at a time, which the transaction is from the first call of Tx to
 // the end of the handler, unless SQLite rolls it back before. So call Tx after what takes
