@@ -70,7 +70,7 @@ func (b *renewals) renew(ctx, waits context.Context) bool {
 	err := b.Write(ctx, "renew", func(ctx context.Context, on Conn) error {
 		if entry < 0 {
 			if !stop() {
-				return nil
+				return waits.Err()
 			}
 			entry = b.take()
 		}

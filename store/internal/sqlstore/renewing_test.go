@@ -119,7 +119,7 @@ func (w *exhausted) Write(ctx context.Context, op string, f func(context.Context
 	if w.left.Add(-1) < 0 {
 		w.waits.Done()
 		<-ctx.Done()
-		return ctx.Err()
+		return f(ctx, noConn{}) // at the last moment
 	}
 	return w.Writer.Write(ctx, op, f)
 }
