@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -34,7 +33,7 @@ func TestStatementsThatMeetAWriter(t *testing.T) {
 // later calls f, and waits until its statement waits for the lock of a record.
 func later(t *testing.T, raw string, f func() error) <-chan error {
 	t.Helper()
-	const waits = " AND (info LIKE 'UPDATE%' OR info LIKE '%LOCK IN SHARE MODE')"
+	const waits = " AND (info LIKE 'UPDATE%' OR info LIKE 'INSERT%' OR info LIKE '%LOCK IN SHARE MODE')"
 	before, done := lockWaits(t, raw, waits), make(chan error, 1)
 	go func() { done <- f() }()
 	labtest.Eventually(t, "a statement waits", func() bool { return lockWaits(t, raw, waits) > before })
@@ -77,14 +76,12 @@ func releaseBehindClaim(t *testing.T, raw string, st *reprisemysql.Store) {
 	t.Helper()
 	r, first := labtest.NewClaim(), labtest.Claimed(t, st)
 	writer := writing(t, raw, "UPDATE reprise_records SET id = ? WHERE id = ?", r.ID[:], first.ID[:])
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	if _, err := st.Claim(ctx, r); !errors.Is(err, store.ErrUnknown) {
-		t.Fatalf("%v, want ErrUnknown: the claim waits for the writer of its ID", err)
-	}
-	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	if err := st.Release(ctx, r.ID, r.Owner); err == nil {
+	ctx, cancel := context.WithCancel(t.Context())
+	claimed := later(t, raw, func() error { _, err := st.Claim(ctx, r); return err })
+	released := later(t, raw, func() error { return st.Release(ctx, r.ID, r.Owner) })
+	cancel()
+	labtest.Want(t, "a claim that waits for the writer of its ID", <-claimed, store.ErrUnknown)
+	if <-released == nil {
 		t.Error("released, while the claim may still be written")
 	}
 	labtest.Must(t, writer.Rollback())

@@ -70,9 +70,10 @@ func TestRowLockedByAnotherIsALostRace(t *testing.T) {
 	if got, err := mysqlserver.Store(t, database).Claim(patient, labtest.Rival(r)); err != nil || got.Outcome != store.InProgress {
 		t.Errorf("%v, %v; want InProgress", got.Outcome, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	labtest.Want(t, "a release that its context cut short", st.Release(ctx, r.ID, r.Owner), store.ErrUnknown)
+	ctx, cancel := context.WithCancel(t.Context())
+	cut := later(t, raw, func() error { return st.Release(ctx, r.ID, r.Owner) })
+	cancel()
+	labtest.Want(t, "a release that its context cut short", <-cut, store.ErrUnknown)
 	released := make(chan error)
 	go func() { released <- st.Release(t.Context(), r.ID, r.Owner) }()
 	time.Sleep(1500 * time.Millisecond) //nolint:forbidigo // longer than a lock wait: 1205
