@@ -152,7 +152,7 @@ func TestPostgresEndedByTheHandler(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 6, 0, func(t *testing.T, h *labtest.SQLHandlers) {
 		h.EndsAreFoundOut(t, []string{"COMMIT"}, []string{"ROLLBACK"}, []string{"COMMIT", "BEGIN", labtest.Second}, []string{"ROLLBACK", "BEGIN", labtest.Second},
-			[]string{"COMMIT AND CHAIN", labtest.Second}, []string{"ROLLBACK AND CHAIN", labtest.Second})
+			[]string{"COMMIT AND CHAIN", labtest.Second}, []string{"ROLLBACK AND CHAIN", labtest.Second}, []string{"COMMIT AND CHAIN", "SELECT 1 / 0"})
 	})
 }
 

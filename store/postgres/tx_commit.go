@@ -53,6 +53,9 @@ func (t *session) ready(ctx context.Context) error {
 	case t.conn.IsClosed():
 		return lazytx.NotApplied(storeName, "the connection ended before COMMIT was sent")
 	case status == txFailed:
+		if err := t.Rollback(ctx); errors.Is(err, store.ErrMisconfigured) {
+			return err
+		}
 		return lazytx.NotApplied(storeName, "a statement of the handler failed, and with it its transaction")
 	}
 	return nil

@@ -77,7 +77,7 @@ func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 		_, _, err := send(ctx, conn, t.prepared, statementCall{text: beginTx}, statementCall{
 			s.statements.limits,
 			[]any{strconv.FormatInt(s.Options.TxTimeout.Milliseconds(), 10) + "ms"},
-			func(row sqlstore.Row) error { return row.Scan(&t.beganAt, &process, nil, nil) },
+			func(row sqlstore.Row) error { return row.Scan(&t.beganAt, &process, nil, nil, nil) },
 		})
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was
 		// not needed yet.
@@ -114,6 +114,10 @@ func (t *session) Refuse() {
 	}
 }
 
+// notCommitted fails with division_by_zero where the transaction that began at $1 was
+// committed: see limits.sql.
+const notCommitted = "SELECT 1 / (coalesce(current_setting('reprise.began', true), '') <> $1::text)::integer"
+
 // Rollback implements [lazytx.Session]. It closes the connection if it fails.
 func (t *session) Rollback(ctx context.Context) error {
 	t.takeBack(ctx)
@@ -123,8 +127,8 @@ func (t *session) Rollback(ctx context.Context) error {
 		return lazytx.EndedByHandler(storeName)
 	case t.conn.IsClosed(), t.conn.killed.Load():
 		return nil
-	case status == txFailed: // the server executes no other statement
-		calls = calls[1:]
+	case status == txFailed: // the server executes no other statement before
+		calls = []statementCall{calls[1], {text: notCommitted, args: []any{strconv.FormatInt(t.beganAt, 10)}}}
 	}
 	_, _, err := send(ctx, t.conn.Conn, false, calls...)
 	if err == nil {
