@@ -14,8 +14,8 @@ type statements struct {
 	completeOwn, completes         string
 	limits, same, completeInTx     string
 
-	renew, purge     string
-	others, unpurged string
+	renew, purge, uncommitted string
+	others, unpurged          string
 }
 
 // The statements that begin a transaction, and commit that of a handler.
@@ -30,6 +30,6 @@ func newStatements(n *names) statements {
 		completeOwn: n.load("complete_own"), completes: n.load("completes"),
 		limits: n.load("limits"), same: n.load("same"), completeInTx: n.load("complete_in_tx"),
 
-		renew: n.load("renew"), purge: n.load("purge"), others: n.load("others"), unpurged: n.load("unpurged"),
+		renew: n.load("renew"), purge: n.load("purge"), others: n.load("others"), unpurged: n.load("unpurged"), uncommitted: n.load("uncommitted"),
 	}
 }

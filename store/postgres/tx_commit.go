@@ -1,6 +1,7 @@
 package reprisepg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,10 +54,7 @@ func (t *session) ready(ctx context.Context) error {
 	case t.conn.IsClosed():
 		return lazytx.NotApplied(storeName, "the connection ended before COMMIT was sent")
 	case status == txFailed:
-		if err := t.Rollback(ctx); errors.Is(err, store.ErrMisconfigured) {
-			return err
-		}
-		return lazytx.NotApplied(storeName, "a statement of the handler failed, and with it its transaction")
+		return cmp.Or(t.Rollback(ctx), lazytx.NotApplied(storeName, "a statement of the handler failed, and with it its transaction"))
 	}
 	return nil
 }

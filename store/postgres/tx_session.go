@@ -114,10 +114,6 @@ func (t *session) Refuse() {
 	}
 }
 
-// notCommitted fails with division_by_zero where the transaction that began at $1 was
-// committed: see limits.sql.
-const notCommitted = "SELECT 1 / (coalesce(current_setting('reprise.began', true), '') <> $1::text)::integer"
-
 // Rollback implements [lazytx.Session]. It closes the connection if it fails.
 func (t *session) Rollback(ctx context.Context) error {
 	t.takeBack(ctx)
@@ -128,7 +124,7 @@ func (t *session) Rollback(ctx context.Context) error {
 	case t.conn.IsClosed(), t.conn.killed.Load():
 		return nil
 	case status == txFailed: // the server executes no other statement before
-		calls = []statementCall{calls[1], {text: notCommitted, args: []any{strconv.FormatInt(t.beganAt, 10)}}}
+		calls = []statementCall{calls[1], {text: t.table.statements.uncommitted, args: calls[0].args}}
 	}
 	_, _, err := send(ctx, t.conn.Conn, false, calls...)
 	if err == nil {

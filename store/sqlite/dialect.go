@@ -47,10 +47,9 @@ func isError(err error) bool {
 // a transaction. After another error it was the handler that ended it: BEGIN then begins
 // one that has no savepoint, so that what follows is rolled back, and that is found out.
 func undoes(on *sqltx.Session, err error) bool {
-	if _, err := on.Exec(context.Background(), "BEGIN"); err != nil {
-		return false
-	}
-	if code, ok := resultCode(err); ok && code != codeNoMem && code != codeInterrupt && code != codeIOErr && code != codeFull {
+	_, open := on.Exec(context.Background(), "BEGIN")
+	code, ok := resultCode(err)
+	if open != nil || ok && code != codeNoMem && code != codeInterrupt && code != codeIOErr && code != codeFull {
 		return false
 	}
 	_, _ = on.Exec(context.Background(), "ROLLBACK")
@@ -60,18 +59,17 @@ func undoes(on *sqltx.Session, err error) bool {
 // The result codes of SQLite that matter here, and the mask for the byte of an extended
 // code that has them.
 const (
-	codeError     = 1 // of the statement: such as no such table
-	codePerm      = 3
-	codeBusy      = 5
-	codeLocked    = 6
-	codeNoMem     = 7
-	codeReadonly  = 8
-	codeInterrupt = 9
-	codeIOErr     = 10
-	codeCorrupt   = 11
-	codeFull      = 13
-	codeSchema    = 17
-	codeNotADB    = 26
+	codeError    = 1 // of the statement: such as no such table
+	codePerm     = 3
+	codeBusy     = 5
+	codeLocked   = 6
+	codeReadonly = 8
+	codeCorrupt  = 11
+	codeFull     = 13
+	codeSchema   = 17
+	codeNotADB   = 26
+
+	codeNoMem, codeInterrupt, codeIOErr = 7, 9, 10
 
 	primaryCode = 0xff
 )

@@ -25,10 +25,9 @@ var ErrTxManaged = sqltx.ErrManaged
 //
 // Do not end it by executing COMMIT or ROLLBACK as SQL, nor by a constraint or trigger
 // with ROLLBACK: nothing can say then whether the effects stay, so that the client and
-// its retries get 409 outcome-unknown, and another attempt may run once the lease of this
-// one has ended. After some errors, such as a full disk or a write whose context ended,
-// SQLite has rolled the whole transaction back: its further statements fail, and the
-// client gets 503 not-applied and may retry.
+// its retries get 409 outcome-unknown, and another attempt may run once its lease has
+// ended. After some errors, such as a full disk or a write whose context ended, SQLite
+// has rolled it back: further statements fail, and the client gets 503 not-applied.
 //
 // SQLite has one writer at a time, which the transaction is from the first call of Tx to
 // the end of the handler, unless SQLite rolls it back before. So call Tx after what takes
