@@ -101,12 +101,14 @@ func TestWritesWaitForTheHandlerThatWrites(t *testing.T) {
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
 		st, other := d.transactional(t, file), d.transactional(t, file)
-		r := labtest.NewClaim()
+		r, unknown := labtest.NewClaim(), labtest.Claimed(t, st)
+		labtest.Must(t, st.Unknown(t.Context(), store.UnknownRequest{ID: unknown.ID, Owner: unknown.Owner, Reason: "why"}))
 		r.Lease, r.AtMostOnce = time.Millisecond, true
 		done, runs, writer := labtest.Completed(t, st, "answer"), labtest.Claimed(t, st), begin(t, st, r)
 		writer.Effect(t)
 		labtest.WantClaim(t, other, labtest.Rival(runs), store.InProgress)
 		labtest.WantClaim(t, other, labtest.Rival(done), store.Completed)
+		labtest.WantClaim(t, other, labtest.Rival(unknown), store.Lapsed)
 		claimed := make(chan error, 2)
 		for _, st := range []store.Store{st, other} {
 			for _, r := range []store.ClaimRequest{labtest.NewClaim(), labtest.Rival(r)} {

@@ -93,8 +93,8 @@ func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest, fir
 }
 
 // decide returns the answer to r, and the row that it was made by: see Seen.decide. It
-// finds a record lapsed only after waiting for those who are writing it. One of them may
-// never end, so the end of ctx does not mean that the server is away.
+// finds a record lapsed only after waiting for those who are writing it: see Seen.Answer.
+// One of them may never end, so the end of ctx does not mean that the server is away.
 func (t *Table) decide(ctx context.Context, on Conn, r *store.ClaimRequest) (found *row, result store.ClaimResult, writes bool, err error) {
 	if t.Own != nil {
 		found = &row{}
@@ -114,7 +114,7 @@ func (t *Table) decide(ctx context.Context, on Conn, r *store.ClaimRequest) (fou
 	if result.Outcome != store.Lapsed {
 		look(t.statements.look)
 	}
-	if result.Outcome == store.Lapsed && !t.Dialect.Embedded {
+	if result.Outcome == store.Lapsed && !t.Dialect.Embedded && found.LeaseUntil > 0 {
 		if look(t.statements.wait); IsContext(err) {
 			err = fmt.Errorf("%w: %s: claim: another transaction holds the record: %s", store.ErrBusy, t.Dialect.Name, err.Error())
 		}

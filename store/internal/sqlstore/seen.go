@@ -82,11 +82,12 @@ func (r *Seen) decide(db string, c *store.ClaimRequest) (result store.ClaimResul
 }
 
 // Answer is decide by a row that others may be writing. answered says that the answer
-// holds without a write, and whatever they write. That the record has lapsed does not:
-// another transaction may have renewed or completed it in time, and commit later.
+// holds without a write, and whatever they write. That the record has lapsed does not,
+// but for an unknown outcome, whose lease ends at 0: another transaction may have renewed
+// or completed it in time, and commit later.
 func (r *Seen) Answer(db string, c *store.ClaimRequest) (result store.ClaimResult, answered bool, err error) {
 	result, writes, err := r.decide(db, c)
-	return result, !writes && result.Outcome != store.Lapsed, err
+	return result, !writes && (result.Outcome != store.Lapsed || r.LeaseUntil == 0), err
 }
 
 // Granted is the answer to a claim that has the record, of whose lease so much is left.
