@@ -16,7 +16,7 @@ import (
 func TestStatementsThatMeetAWriter(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T, raw string, st *reprisemysql.Store){
-		"a completion is judged by the clock afterwards": lateCompletion, "a refusal waits": lateRefusal,
+		"a completion is judged by the clock afterwards": lateCompletion,
 		"a release waits for the claim of its owner": releaseBehindClaim, "a release and a claim wait for a takeover": behindTakeover,
 		"a renewal does not wait": renewalBesideALock,
 	} {
@@ -53,21 +53,6 @@ func lateCompletion(t *testing.T, raw string, st *reprisemysql.Store) {
 	time.Sleep(time.Until(ends)) //nolint:forbidigo // the record ends
 	labtest.Must(t, other.Rollback())
 	labtest.Want(t, "a late completion", <-completed, store.ErrLeaseLost)
-}
-
-// A completion that began before the record ended may be committed after it. The owner's
-// repetition is not refused in between.
-func lateRefusal(t *testing.T, raw string, st *reprisemysql.Store) {
-	t.Helper()
-	r := labtest.NewClaim()
-	r.Lease, r.Retention = time.Millisecond, time.Millisecond
-	labtest.WantClaim(t, st, r, store.Claimed)
-	first := writing(t, raw, "UPDATE reprise_records SET state = 2, revision = revision + 1, payload = 'answer', "+
-		"valid_until = valid_until + 3600000000, replay_until = valid_until WHERE id = ?", r.ID[:])
-	completed := later(t, raw, func() error { return st.Complete(t.Context(), labtest.Completion(r, "answer")) })
-	labtest.Must(t, first.Commit())
-	labtest.Must(t, <-completed)
-	labtest.WantClaim(t, st, labtest.Rival(r), store.Completed)
 }
 
 // A claim whose caller has left may still be written. The release that follows is no
