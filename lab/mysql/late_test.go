@@ -17,7 +17,7 @@ func TestStatementsThatMeetAWriter(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T, raw string, st *reprisemysql.Store){
 		"a completion is judged by the clock afterwards": lateCompletion,
-		"a release waits for the claim of its owner": releaseBehindClaim, "a release and a claim wait for a takeover": behindTakeover,
+		"a release waits for the claim of its owner":     releaseBehindClaim, "a release and a claim wait for a takeover": behindTakeover,
 		"a renewal does not wait": renewalBesideALock,
 	} {
 		t.Run(name, func(t *testing.T) {
