@@ -66,6 +66,8 @@ func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) 
 	l.watchers[name][changed] = true
 	if l.confirmed[name] {
 		changed <- struct{}{}
+	} else if l.silentAt.IsZero() {
+		l.silentAt = time.Now() // also for a caller that leaves before that is too long
 	}
 	s.mu.Unlock()
 
@@ -90,10 +92,10 @@ func (s *listeners) listener(node *redis.Client, name string) (*listener, error)
 		return nil, store.ErrClosed
 	}
 	if l := s.byServer[node]; l != nil && l.ctx.Err() == nil {
-		switch {
-		case l.silentAt.IsZero():
+		switch silent := time.Since(l.silentAt); {
+		case l.silentAt.IsZero(), silent < s.timeout:
 			return l, nil
-		case time.Since(l.silentAt) < silence:
+		case silent < silence:
 			return nil, errSilent
 		}
 		s.running.Go(l.close) // which may wait for the network
@@ -142,11 +144,6 @@ func (l *listener) await(ctx context.Context, changed <-chan struct{}, timeout t
 	case <-ctx.Done():
 		return fail(store.ErrUnavailable, ctx.Err())
 	case <-time.After(timeout):
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.silentAt.IsZero() {
-			l.silentAt = time.Now()
-		}
 		return errSilent
 	}
 }
