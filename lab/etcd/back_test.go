@@ -82,6 +82,9 @@ func TestFirstOperationAsksAServerThatIsBack(t *testing.T) {
 				}
 				return nil
 			})
+			if _, _, err := st.Watch(t.Context(), store.ID{}); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("a watch: %v", err)
+			}
 			if got, err := begin("away", time.Second, true); err != nil || got.Outcome != reprise.Unprotected {
 				t.Errorf("fails open: %v, %v", got.Outcome, err)
 			}

@@ -377,11 +377,8 @@ func TestUserNeedsThePrefixOnly(t *testing.T) {
 		t.Error(err)
 	}
 	_, stop, err := st.Watch(t.Context(), end.ID)
-	if err != nil {
-		t.Error(err)
-	} else {
-		stop()
-	}
+	labtest.Must(t, err)
+	stop()
 	if _, err := repriseetcd.Open(t.Context(), as("nothing"), repriseetcd.Config{Prefix: "mine/"}); !errors.Is(err, store.ErrMisconfigured) {
 		t.Errorf("a user without a role: %v, want ErrMisconfigured", err)
 	}
