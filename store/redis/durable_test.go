@@ -233,7 +233,7 @@ func TestRenewalsPassWritesThatWait(t *testing.T) {
 	}
 	<-waiting
 	<-waiting // half of the pool, which is as many as may
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, want := range []error{store.ErrNotReplicated, nil} {
 		_, err := s.Renew(ctx, []store.RenewRequest{{Owner: store.Owner{1}, Lease: time.Minute}, {ID: store.ID{1}, Owner: store.Owner{1}, Lease: time.Minute}})

@@ -61,12 +61,12 @@ func newStore(tb testing.TB, f *fake, c Config) *Store {
 	return over(tb, newClient(tb, f), c)
 }
 
-// claim makes a claim that is in order, and has five seconds.
+// claim makes a claim that is in order, and has a minute.
 func claim(tb testing.TB, s *Store) (store.ClaimResult, error) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	return s.Claim(ctx, store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}})
+	return s.Claim(ctx, store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}})
 }
 
 // recordOfClaim returns the record of another owner's first attempt.

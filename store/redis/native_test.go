@@ -15,7 +15,7 @@ import (
 // nativeOf returns the claim that claim makes, as it is before it is sent.
 func nativeOf(t *testing.T) *nativeClaim {
 	t.Helper()
-	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
+	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Hour, Policy: store.Policy{Retention: time.Hour}}}
 	n.script, n.key = record.ClaimScript, "key"
 	n.prepare()
 	n.make(t.Context(), 0)
@@ -29,15 +29,15 @@ func TestLateGrantIsDecidedByTheScript(t *testing.T) {
 	const span = 3_600_000 - 1
 	for _, c := range []struct {
 		name string
-		took time.Duration // of the lease of a second
+		took time.Duration // of the lease of an hour
 		tail int64
 		err  error
 		want bool // whether the answer decides
 	}{
 		{"at once", 0, span + 5, nil, true},
-		{"in time", 850 * time.Millisecond, span + 5, nil, true},
-		{"late", 901 * time.Millisecond, span + 5, nil, false},
-		{"after the lease", time.Hour, span + 5, nil, false},
+		{"in time", 53 * time.Minute, span + 5, nil, true},
+		{"late", 55 * time.Minute, span + 5, nil, false},
+		{"after the lease", 2 * time.Hour, span + 5, nil, false},
 		{"the key is gone", 0, -2, nil, false},
 		{"the key does not expire", 0, -1, nil, false},
 		{"the key expires before it was set", 0, span, nil, false},
@@ -52,7 +52,7 @@ func TestLateGrantIsDecidedByTheScript(t *testing.T) {
 			t.Errorf("%s: decided %v, want %v", c.name, got, c.want)
 			continue
 		}
-		want := store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 5999, Remaining: 999 * time.Millisecond}
+		want := store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 5999, Remaining: time.Hour - time.Millisecond}
 		if c.want && (n.err != nil || fmt.Sprint(n.result) != fmt.Sprint(want)) {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, n.result, n.err, want)
 		}
