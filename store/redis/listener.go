@@ -1,6 +1,7 @@
 package repriseredis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -66,8 +67,8 @@ func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) 
 	l.watchers[name][changed] = true
 	if l.confirmed[name] {
 		changed <- struct{}{}
-	} else if l.silentAt.IsZero() {
-		l.silentAt = time.Now() // also for a caller that leaves before that is too long
+	} else {
+		l.silentAt = cmp.Or(l.silentAt, time.Now()) // also for a caller that leaves before that is too long
 	}
 	s.mu.Unlock()
 
@@ -173,7 +174,7 @@ func (l *listener) drop(name string) {
 // run makes the subscriptions follow the watches, and passes on what the server
 // publishes, until the subscription is closed.
 func (l *listener) run() {
-	events := l.sub.ChannelWithSubscriptions()
+	events := l.sub.ChannelWithSubscriptions(redis.WithChannelSize(0)) // a pause of follow holds the client up too
 	for open := true; open; {
 		var event any
 		select {
@@ -194,11 +195,17 @@ func (l *listener) run() {
 // follow sends what is due, each channel in a command of its own: a node of a cluster
 // refuses one for channels of several slots. An error means that the connection is being
 // replaced. The new one subscribes to all channels that are wanted by then.
+//
+// It pauses before it asks a server that confirms nothing: the answer may be a redirect
+// to the server itself, for which the client makes another connection at once.
 func (l *listener) follow() {
 	l.mu.Lock()
-	due := l.due
+	due, silent := l.due, !l.silentAt.IsZero() && time.Since(l.silentAt) > confirmTimeout
 	l.due = make(map[string]bool)
 	l.mu.Unlock()
+	if silent {
+		pause(l.ctx, repeats-1)
+	}
 	for name, on := range due {
 		if on {
 			_ = l.sub.SSubscribe(l.ctx, name)
@@ -227,6 +234,7 @@ func (l *listener) handle(event any) {
 			clear(l.confirmed)
 			for watched := range l.watchers {
 				l.queue(watched, true)
+				l.silentAt = cmp.Or(l.silentAt, time.Now())
 			}
 		case event.Kind == "ssubscribe" && l.watchers[name] != nil:
 			l.silentAt, l.confirmed[name] = time.Time{}, true
