@@ -241,7 +241,7 @@ func TestAFailedHandshakeDidNotExecute(t *testing.T) {
 	} {
 		for _, config := range []Config{{}, {NoCombining: true}, {Durability: Acked(1)}} {
 			client := redis.NewClient(&redis.Options{
-				Addr: c.addr, Password: c.password, PoolSize: 1, DialerRetries: 1, ContextTimeoutEnabled: true, TLSConfig: c.secure,
+				Addr: c.addr, Password: c.password, PoolSize: 1, PoolTimeout: time.Minute, DialerRetries: 1, ContextTimeoutEnabled: true, TLSConfig: c.secure,
 			})
 			t.Cleanup(func() { _ = client.Close() })
 			s := over(t, client, config)
