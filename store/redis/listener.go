@@ -194,10 +194,9 @@ func (l *listener) run() {
 
 // follow sends what is due, each channel in a command of its own: a node of a cluster
 // refuses one for channels of several slots. An error means that the connection is being
-// replaced. The new one subscribes to all channels that are wanted by then.
-//
-// It pauses before it asks a server that confirms nothing: the answer may be a redirect
-// to the server itself, for which the client makes another connection at once.
+// replaced. The new one subscribes to all channels that are wanted by then. A server that
+// confirms nothing is asked after a pause: it may redirect to itself, for which the
+// client makes another connection at once.
 func (l *listener) follow() {
 	l.mu.Lock()
 	due, silent := l.due, !l.silentAt.IsZero() && time.Since(l.silentAt) > confirmTimeout
