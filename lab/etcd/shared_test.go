@@ -8,7 +8,6 @@ import (
 	"weak"
 
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // request is the context of a request.
@@ -19,14 +18,13 @@ type request struct{ context.Context }
 func TestWatchesKeepNothingOfTheRequestThatBeganThem(t *testing.T) {
 	t.Parallel()
 	st := etcdcluster.Open(t, single(t), etcdcluster.Prefix())
-	watch := func(name string) (weak.Pointer[request], func()) {
+	begin := func(name string) (weak.Pointer[request], func()) {
 		ctx := &request{t.Context()}
-		_, stop, err := st.Watch(ctx, claimOf(name).ID)
-		labtest.Must(t, err)
+		_, stop := watch(ctx, t, st, claimOf(name).ID)
 		return weak.Make(ctx), stop
 	}
-	left, leave := watch("first")
-	_, stop := watch("other")
+	left, leave := begin("first")
+	_, stop := begin("other")
 	defer stop()
 	leave()
 	etcdcluster.Eventually(t, func() error {
