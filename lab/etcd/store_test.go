@@ -403,7 +403,7 @@ func TestCheckNeedsNoRoot(t *testing.T) {
 // watch watches a record. A busy machine may confirm that later than the store waits.
 func watch(ctx context.Context, t *testing.T, st *repriseetcd.Store, id store.ID) (changed <-chan struct{}, stop func()) {
 	t.Helper()
-	etcdcluster.Eventually(t, func() (err error) {
+	etcdcluster.Eventually(t, func() (err error) { //nolint:contextcheck // it polls while the test lasts
 		changed, stop, err = st.Watch(ctx, id)
 		return err
 	})
