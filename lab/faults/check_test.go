@@ -117,7 +117,7 @@ func (o *operation) checkAnswers(p preset, bad report) {
 	var first *call
 	for i := range o.calls {
 		c := &o.calls[i]
-		if c.other && c.err == nil && (c.status == 201 || c.code == "outcome-unknown" && o.unclaimed(c.began)) && !o.answered(i) {
+		if c.other && c.err == nil && (c.status == 201 || p == atMostOnce && c.code == "outcome-unknown" && o.unclaimed(c.began)) && !o.answered(i) {
 			return // a claim in doubt was released, as the docs say, and the key is the other request's
 		}
 		switch {
