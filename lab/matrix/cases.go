@@ -32,16 +32,6 @@ const (
 	link                       // it is reached through a network, which can be cut
 )
 
-// Cases returns the smoke cases. What they do with requests is in [adaptertest], case by
-// case and over memory; these show that it comes through every pair.
-func Cases() []conformance.Case {
-	list := make([]conformance.Case, len(cases))
-	for i := range cases {
-		list[i] = cases[i].Case
-	}
-	return list
-}
-
 func rule(id, text string) conformance.Case { return conformance.Case{ID: id, Rule: text} }
 
 // shortLease is that of processes that die or pause, and of handlers that outlast it.
@@ -54,7 +44,8 @@ var everyByte = func() (all []byte) {
 	return all
 }()
 
-// cases run at the same time in a pair.
+// cases run at the same time in a pair. What they do with requests is in [adaptertest],
+// case by case and over memory; these show that it comes through every pair.
 var cases = []smokeCase{
 	{rule("M1", "The first response is the handler's, and its retry at another process gets it again, byte for byte."), 0, false, func(p *pair) {
 		r := p.request("first", adaptertest.Program{
