@@ -217,7 +217,7 @@ func (r *Recorder) Flush() bool {
 }
 
 // FlushAll sends what was written, for a handler that is about to take the connection: no
-// part of it waits for a record. It reports whether the writers outside are to be flushed.
+// part of it waits for a record. It reports whether to flush the writers outside.
 func (r *Recorder) FlushAll() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -33,6 +33,12 @@ func (s *ownerStore) Claim(ctx context.Context, r store.ClaimRequest) (store.Cla
 	return got, err
 }
 
+// Complete implements [store.Store]: no handler asks for the owner any more.
+func (s *ownerStore) Complete(ctx context.Context, r store.CompleteRequest) error {
+	owners.Delete(attemptKey{r.ID, r.Fence})
+	return s.Store.Complete(ctx, r)
+}
+
 // ownerFrom returns the owner of the attempt that ctx belongs to, nil outside of one.
 func ownerFrom(ctx context.Context) []byte {
 	view, _ := reprise.AttemptFrom(ctx)
