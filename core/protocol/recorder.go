@@ -216,8 +216,8 @@ func (r *Recorder) Flush() bool {
 	return true
 }
 
-// FlushAll sends what was written, for a handler that is about to take the connection: no
-// part of it waits for a record. It reports whether to flush the writers outside.
+// FlushAll sends all that was written, for a handler that is to take the connection:
+// no part of it waits for a record. It reports whether to flush the writers outside.
 func (r *Recorder) FlushAll() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

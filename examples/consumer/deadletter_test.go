@@ -72,7 +72,7 @@ func (b *bookkeeping) until(t *testing.T, otherwise string, reached func(*jetstr
 	until(ctx, t, b.js, otherwise, reached)
 }
 
-// keeps waits until the server, which deletes what is settled afterwards, has n messages.
+// keeps waits until the server has n messages: it deletes settled ones afterwards.
 func (b *bookkeeping) keeps(t *testing.T, n uint64) {
 	t.Helper()
 	b.until(t, "the stream has another number of messages", func(*jetstream.ConsumerInfo) bool { return b.kept(t, "PAYMENTS") == n })

@@ -44,8 +44,8 @@ var everyByte = func() (all []byte) {
 	return all
 }()
 
-// cases run at the same time in a pair. What they do with requests is in [adaptertest],
-// case by case and over memory; these show that it comes through every pair.
+// cases run at the same time in a pair. The rules of
+// requests are in [adaptertest], over memory; these show that they hold in each pair.
 var cases = []smokeCase{
 	{rule("M1", "The first response is the handler's, and its retry at another process gets it again, byte for byte."), 0, false, func(p *pair) {
 		r := p.request("first", adaptertest.Program{

@@ -44,15 +44,15 @@ func count(tb testing.TB, raw, query string, args ...any) (n int) {
 // information schema only if they were not read for 100 ms.
 var asking sync.Mutex
 
-// lockWaits returns how many statements in a database wait for a lock, those that which
-// selects.
-func lockWaits(tb testing.TB, raw, which string) int {
+// lockWaits returns how many statements in a database wait for a lock. The condition only
+// begins with AND, if there is one.
+func lockWaits(tb testing.TB, raw, only string) int {
 	tb.Helper()
 	asking.Lock()
 	defer asking.Unlock()
 	time.Sleep(110 * time.Millisecond) //nolint:forbidigo // see asking
 	return count(tb, raw, "SELECT COUNT(*) FROM information_schema.processlist JOIN information_schema.innodb_trx ON trx_mysql_thread_id = id "+
-		"WHERE db = DATABASE() AND trx_state = 'LOCK WAIT'"+which)
+		"WHERE db = DATABASE() AND trx_state = 'LOCK WAIT'"+only)
 }
 
 // wantEffects demands how many effects are committed.

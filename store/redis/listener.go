@@ -195,8 +195,8 @@ func (l *listener) run() {
 // follow sends what is due, each channel in a command of its own: a node of a cluster
 // refuses one for channels of several slots. An error means that the connection is being
 // replaced. The new one subscribes to all channels that are wanted by then. A server that
-// confirms nothing is asked after a pause: it may redirect to itself, for which the
-// client makes another connection at once.
+// does not confirm is asked after a pause: it may redirect to itself, for which go-redis
+// makes another connection at once.
 func (l *listener) follow() {
 	l.mu.Lock()
 	due, silent := l.due, !l.silentAt.IsZero() && time.Since(l.silentAt) > confirmTimeout

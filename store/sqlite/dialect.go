@@ -45,7 +45,7 @@ func isError(err error) bool {
 // undoes reports whether a statement that failed has ended its transaction: SQLite rolls
 // it back after some errors, such as a full disk or the end of a context. BEGIN fails in
 // a transaction. After another error it was the handler that ended it: BEGIN then begins
-// one that has no savepoint, so that what follows is rolled back, and that is found out.
+// one without a savepoint, which is found out, and rolled back.
 func undoes(on *sqltx.Session, err error) bool {
 	_, open := on.Exec(context.Background(), "BEGIN")
 	code, ok := resultCode(err)

@@ -25,8 +25,8 @@ func TestFlushThatIsNotSupportedChangesNothing(t *testing.T) {
 	}
 }
 
-// R33: net/http sends what was written before the connection is taken, as some upgrades
-// to another protocol rely on.
+// R33: net/http sends a response before its connection is taken, as some upgrades to
+// another protocol rely on.
 func TestR33HijackSendsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	for status, body := range map[int]string{http.StatusSwitchingProtocols: "", http.StatusOK: "hello", http.StatusNoContent: ""} {

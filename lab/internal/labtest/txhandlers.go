@@ -156,7 +156,7 @@ func (h *SQLHandlers) EndsAreFoundOut(t *testing.T, ends ...[]string) {
 				_, err = job.Do(t.Context(), engine, op, nil, func(ctx context.Context) (string, error) {
 					runs++
 					for n, s := range append([]string{"INSERT INTO effects (name) VALUES ('first')"}, statements...) {
-						if err := h.exec(ctx, s); n < 2 { // what follows the end may fail
+						if err := h.exec(ctx, s); n < 2 { // those after the end may fail
 							Want(t, s, err, nil)
 						}
 					}
