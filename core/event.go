@@ -53,7 +53,7 @@ type Event struct {
 
 	// State, of EventResolved, is the one in which the operator found the record, and
 	// Forgotten says that it was forgotten, so that its next request runs. Otherwise it got
-	// a result. Operator is who resolved it: [Reconcile] is "reconciler".
+	// a result. Operator is who resolved it: [Engine.Reconcile] is "reconciler".
 	State     store.RecordState
 	Forgotten bool
 	Operator  string

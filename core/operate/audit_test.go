@@ -28,18 +28,26 @@ func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 		st.OnComplete = func(ctx context.Context, r store.CompleteRequest) error {
 			return fmt.Errorf("%w: reply lost", cmp.Or(st.Store.Complete(ctx, r), store.ErrUnknown))
 		}
-		b := &bench{Engine: newEngine(t, st, reprise.Config{Observer: operate.NewAuditLog(slog.New(handler))})}
+		engine := must(reprise.New(st, reprise.Config{Observer: operate.NewAuditLog(slog.New(handler))}))
+		defer engine.Close(t.Context())
+		want := func(op reprise.Operation, outcome reprise.Outcome) *reprise.Attempt {
+			res := must(engine.Begin(t.Context(), op))
+			if res.Outcome != outcome {
+				t.Fatalf("Begin answered %v, want %v", res.Outcome, outcome)
+			}
+			return res.Attempt
+		}
 		op := reprise.Operation{Scope: secretScope, Key: secretKey, Endpoint: "secret-endpoint", Wait: time.Second}
-		a := b.want(t, op, reprise.Claimed).Attempt
-		time.Sleep(lease / 2)
-		b.want(t, op, reprise.InProgress)
+		a := want(op, reprise.Claimed)
+		time.Sleep(15 * time.Second) // half of its lease
+		want(op, reprise.InProgress)
 		if end, err := a.Complete(reprise.Completion{Payload: []byte(secretBody)}); err != nil || end.End != reprise.EndUnrecorded {
 			t.Fatalf("completed: %v, %v", end.End, err)
 		}
 		st.Heal()
 		time.Sleep(time.Minute)
-		b.want(t, op, reprise.Replayed)
-		_, err := b.Begin(t.Context(), reprise.Operation{Scope: secretScope, Key: secretKey, MaxAttempts: -1})
+		want(op, reprise.Replayed)
+		_, err := engine.Begin(t.Context(), reprise.Operation{Scope: secretScope, Key: secretKey, MaxAttempts: -1})
 		if !errors.Is(err, store.ErrInvalid) {
 			t.Fatal(err)
 		}
@@ -50,7 +58,7 @@ func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 				t.Errorf("%q is in\n%s", secret, text)
 			}
 		}
-		short := idOf(op).Short()
+		short := store.DeriveID(op.Scope, op.Endpoint, op.Key).Short()
 		for _, want := range []string{
 			`"level":"INFO","msg":"idempotency claimed","outcome":"claimed","id":"` + short, `"level":"DEBUG","msg":"idempotency renewed"`,
 			`"level":"INFO","msg":"idempotency in-progress"`, `"level":"ERROR","msg":"idempotency store-error"`,

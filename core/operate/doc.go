@@ -7,7 +7,6 @@
 //   - [Decode] reads the response that a record keeps, and [Encode] makes one.
 //   - [NextOf] says what the client of a record gets next, [NeedOf] who has to act on it,
 //     and [AnswerOf] what it keeps.
-//   - [Resolve] ends a record by the decision of an operator, and [Reconcile] ends many
-//     by asking the system that knows.
+//   - [Resolve] ends a record by the decision of an operator.
 //   - [NewAuditLog] logs all that happens.
 package operate

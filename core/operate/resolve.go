@@ -112,25 +112,12 @@ func Resolve(ctx context.Context, in store.Inspector, r Resolution, audit slog.H
 	}
 	_ = audit.Handle(ctx, r.line(&record, done, err)) // the one before the change is durable
 	if err == nil && r.Engine != nil {                // elsewhere the audit log has it
-		report(ctx, r.Engine, &record, r.Forget, r.Operator, r.Reason)
+		r.Engine.Report(ctx, reprise.Event{
+			Kind: reprise.EventResolved, Label: record.Label, ID: record.ID, Attempt: record.Attempt, Fence: record.Fence,
+			State: record.State, Forgotten: r.Forget, Reason: r.Reason, Operator: r.Operator,
+		})
 	}
 	return err
-}
-
-// report notifies the observer of an engine, or the audit log of a process that has none,
-// that a record was resolved. A panic of the log's handler is swallowed, as that of an
-// observer is.
-func report(ctx context.Context, engine *reprise.Engine, r *store.Record, forgotten bool, operator, reason string) {
-	event := reprise.Event{
-		Kind: reprise.EventResolved, Label: r.Label, ID: r.ID, Attempt: r.Attempt, Fence: r.Fence,
-		State: r.State, Forgotten: forgotten, Reason: reason, Operator: operator,
-	}
-	if engine != nil {
-		engine.Report(ctx, event)
-		return
-	}
-	defer func() { _ = recover() }()
-	NewAuditLog(nil).Observe(ctx, event)
 }
 
 // Check returns the client's next answer, or why Resolve would refuse the decision

@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	"github.com/reprise-go/reprise/core/internal/record"
-	"github.com/reprise-go/reprise/core/internal/syntax"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // The errors for records without a whole response. See [Decode].
@@ -29,9 +27,6 @@ var (
 // [protocol.ErrUnscoped], for deriving their IDs ([store.DeriveID]).
 const SharedScope = record.SharedScope
 
-// response is a response as a record keeps it.
-type response = record.Response[protocol.Field]
-
 // Encode returns the payload of r, for an operator who resolves a record (see [Resolve]),
 // for tests, and for programs that write records themselves.
 //
@@ -42,51 +37,10 @@ type response = record.Response[protocol.Field]
 // a body for a status that has none. [Decode] reads the result.
 func Encode(r protocol.Response) ([]byte, error) {
 	if r.Stream != nil {
-		return nil, refuseResponse("the body is a stream")
+		return nil, record.Refuse("the body is a stream")
 	}
-	s := response{Status: r.Status, Body: r.Body, Fields: slices.Collect(r.Header.All()), Trailers: slices.Collect(r.Trailer.All())}
-	if err := encodable(&s); err != nil {
-		return nil, err
-	}
-	payload := record.Append(make([]byte, 0, s.Size()), &s)
-	if _, err := record.Decode[protocol.Field](payload); err != nil { // the decoder has the last word
-		return nil, fmt.Errorf("%w: the response cannot be kept: %v", store.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
-	}
-	return payload, nil
-}
-
-// encodable reports the part of a response that a replay could not serve.
-func encodable(s *response) error {
-	switch {
-	case s.Status < 200 || s.Status > 999:
-		return refuseResponse("the status %d is not 200 to 999", s.Status)
-	case len(s.Body) > record.MaxBody:
-		return refuseResponse("the body has %d bytes, want %d at most", len(s.Body), record.MaxBody)
-	case len(s.Body) > 0 && !syntax.AllowsBody(s.Status):
-		return refuseResponse("the status %d has no body", s.Status)
-	}
-	for i, f := range slices.Concat(s.Fields, s.Trailers) {
-		switch {
-		case !syntax.ValidField(f.Name, f.Value):
-			return refuseResponse("the field %q has a name or a value that cannot be sent", f.Name)
-		case f.Suppress && !f.Remove:
-			return refuseResponse("the field %s is suppressed and not removed", f.Name)
-		case f.Remove && f.Value != "":
-			return refuseResponse("the field %s is removed and has a value", f.Name)
-		case f.Remove && i >= len(s.Fields):
-			return refuseResponse("the trailer field %s is removed", f.Name)
-		case record.IsControlField(f.Name), !f.Remove && record.IsNeverKept(f.Name):
-			return refuseResponse("the field %s is never kept: leave it out", f.Name)
-		}
-	}
-	if !record.Fits(slices.Concat(s.Fields, s.Trailers)) {
-		return refuseResponse("it has more than %d header fields, or more than %d bytes of them", record.MaxFields, record.MaxHeaderBytes)
-	}
-	return nil
-}
-
-func refuseResponse(format string, args ...any) error {
-	return fmt.Errorf("%w: the response cannot be kept: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
+	s := record.Response[protocol.Field]{Status: r.Status, Body: r.Body, Fields: slices.Collect(r.Header.All()), Trailers: slices.Collect(r.Trailer.All())}
+	return record.Encode(&s)
 }
 
 // Decode reads the payload of a record, with the checks of a replay. The response

@@ -9,9 +9,8 @@ import (
 	"net/http"
 
 	repriseclient "github.com/reprise-go/reprise/client"
-	"github.com/reprise-go/reprise/core/operate"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // chargeCall names the call to the bank. The handler derives the key of the call from
@@ -54,16 +53,15 @@ func (b *bank) pay(ctx context.Context, key string, p payment) (protocol.Respons
 // settle asks the bank about a payment whose outcome is unknown, by the key that the
 // handler passed. The reconciler calls it when the bank can no longer book the handler's
 // call, so a payment that the bank does not know was not executed.
-func (b *bank) settle(ctx context.Context, r store.Record) (*store.Resolution, error) {
+func (b *bank) settle(ctx context.Context, r reprise.Record) (response *protocol.Response, known bool, err error) {
 	answer, err := b.ask(ctx, http.MethodGet, "/payments/"+r.Key(chargeCall), nil)
-	if err != nil {
-		return nil, err
+	switch {
+	case err != nil: // the bank cannot say
+		return nil, false, err
+	case answer.Status == http.StatusNotFound: // not executed
+		return nil, true, nil
 	}
-	if answer.Status == http.StatusNotFound {
-		return &store.Resolution{Forget: true}, nil
-	}
-	payload, err := operate.Encode(answer)
-	return &store.Resolution{Payload: payload}, err
+	return &answer, true, nil
 }
 
 // errNoAnswer is a status with which the bank says nothing about the payment.

@@ -12,7 +12,6 @@ import (
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	repriseclient "github.com/reprise-go/reprise/client"
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/operate"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -25,10 +24,9 @@ type payment struct {
 
 // service pays, and asks the bank about payments whose outcome is unknown.
 type service struct {
-	guard   *protocol.Guard
-	bank    *bank
-	records store.Store
-	limits  limits
+	guard  *protocol.Guard
+	bank   *bank
+	limits limits
 }
 
 func newService(records store.Store, bankURL string, l limits) (*service, error) {
@@ -41,7 +39,7 @@ func newService(records store.Store, bankURL string, l limits) (*service, error)
 		return nil, err
 	}
 	client, err := newBank(bankURL, l)
-	return &service{guard, client, records, l}, err
+	return &service{guard, client, l}, err
 }
 
 // pay runs once for each key.
@@ -77,14 +75,9 @@ func (s *service) pay(w http.ResponseWriter, r *http.Request) {
 // reconcile asks the bank about the payments that handlers left unknown and processes
 // that died left lapsed, until ctx ends.
 func (s *service) reconcile(ctx context.Context) {
-	c := operate.ReconcileConfig{Label: "payments", Lapsed: true, OlderThan: s.limits.settled}
 	for ctx.Err() == nil {
-		round, err := operate.Reconcile(ctx, s.records, s.bank.settle, c)
-		if err != nil && ctx.Err() == nil {
+		if _, err := s.guard.Reconcile(ctx, s.limits.settled, s.bank.settle); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "payments are asked about again", slog.Any("error", err))
-		}
-		if c.After = round.Next; c.After != "" {
-			continue
 		}
 		select {
 		case <-time.After(s.limits.pause):

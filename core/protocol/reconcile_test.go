@@ -1,0 +1,97 @@
+package protocol_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// A payment whose bank did not answer is resolved by what the bank says afterwards, by the
+// key that the handler passed it.
+func TestReconcileResolvesByTheAnswer(t *testing.T) {
+	t.Parallel()
+	receipt := &protocol.Response{Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte("receipt 8812")}
+	errBank := errors.New("the bank is away")
+	for name, c := range map[string]struct {
+		change   func(*protocol.Config) // of the policy
+		response *protocol.Response
+		known    bool
+		err      error
+		counts   reprise.Reconciled
+		want     error
+	}{
+		"executed":               {response: receipt, known: true, counts: reprise.Reconciled{Executed: 1}},
+		"not executed":           {known: true, counts: reprise.Reconciled{NotExecuted: 1}},
+		"not known yet":          {counts: reprise.Reconciled{NotKnown: 1}},
+		"an error":               {known: true, err: errBank, counts: reprise.Reconciled{Failed: 1}, want: errBank},
+		"a response of no kind":  {response: &protocol.Response{Status: 99}, known: true, counts: reprise.Reconciled{Failed: 1}, want: store.ErrInvalid},
+		"a stream":               {response: &protocol.Response{Status: 200, Stream: io.NopCloser(strings.NewReader(""))}, known: true, counts: reprise.Reconciled{Failed: 1}, want: store.ErrInvalid},
+		"of a sealing policy":    {change: sealing(t, false), response: receipt, known: true, counts: reprise.Reconciled{Executed: 1}},
+		"of a strict one":        {change: sealing(t, true), response: receipt, known: true, counts: reprise.Reconciled{Failed: 1}, want: store.ErrCorrupt},
+		"of a strict, forgotten": {change: sealing(t, true), known: true, counts: reprise.Reconciled{NotExecuted: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				st := memstore.New()
+				b := setupOver(t, st, protocol.Config{Preset: reprise.AtMostOnce})
+				if c.change == nil {
+					c.change = func(*protocol.Config) {}
+				}
+				payments := &bench{t, must(b.guard.With(func(p *protocol.Config) { p.Label = "payments"; c.change(p) }))}
+				var passed []string
+				for _, of := range []*bench{b, payments} {
+					x := of.admit("key-of-"+of.guard.Config().Label, "body").Exchange
+					attempt, _ := reprise.AttemptFrom(x.Context())
+					passed = append(passed, must(attempt.Key("charge")))
+					protocol.Unknown(x.Context(), "no answer from the bank")
+					finish(x, 504)
+				}
+				time.Sleep(time.Minute)
+				got, err := payments.guard.Reconcile(t.Context(), time.Minute, func(_ context.Context, r reprise.Record) (*protocol.Response, bool, error) {
+					if r.Key("charge") != passed[1] || r.Reason != "no answer from the bank" {
+						t.Errorf("asked about %+v", r)
+					}
+					return c.response, c.known, c.err
+				})
+				if got != c.counts || !errors.Is(err, c.want) {
+					t.Errorf("%+v, %v; want %+v, %v", got, err, c.counts, c.want)
+				}
+				switch retry := payments.admit("key-of-payments", "body"); {
+				case c.counts.Executed == 1:
+					if got := payments.replay("key-of-payments"); got.Code != 201 || got.Body.String() != "receipt 8812" || got.Header().Get("Content-Type") != "text/plain" {
+						t.Errorf("the retry gets %d %s", got.Code, got.Body)
+					}
+				case c.counts.NotExecuted == 1:
+					wantRun(t, retry)
+					finish(retry.Exchange, 201)
+				case admissionCode(t, retry) != protocol.CodeOutcomeUnknown:
+					t.Errorf("the retry gets %q", admissionCode(t, retry))
+				}
+				if got := admissionCode(t, b.admit("key-of-", "body")); got != protocol.CodeOutcomeUnknown {
+					t.Errorf("the retry of another policy gets %q", got)
+				}
+			})
+		})
+	}
+	if _, err := setup(t, protocol.Config{}).guard.Reconcile(t.Context(), time.Minute, nil); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("without a function: %v", err)
+	}
+}
+
+// sealing returns a change of a policy, which then seals.
+func sealing(t *testing.T, strict bool) func(*protocol.Config) {
+	t.Helper()
+	secret := must(protocol.NewSecret("a", []byte(fmt.Sprintf("%32d", 1))))
+	return func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret, Strict: strict} }
+}

@@ -1,0 +1,309 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+var (
+	executed    = &store.Resolution{Payload: []byte("receipt 8812")}
+	notExecuted = &store.Resolution{Forget: true}
+)
+
+const settled = time.Millisecond // the least that Reconcile takes
+
+// answering is a function for Reconcile with the same answer for every record.
+func answering(answer *store.Resolution, err error) func(context.Context, reprise.Record) (*store.Resolution, error) {
+	return func(context.Context, reprise.Record) (*store.Resolution, error) { return answer, err }
+}
+
+// shown is a process over a store that shows its records.
+func shown(t *testing.T, st store.Store) *bench {
+	t.Helper()
+	seen := &events{}
+	return &bench{Engine: newEngine(t, st, seen, reprise.Config{}), events: seen}
+}
+
+// lapses claims op in a process that renews no lease, and waits until it has lapsed.
+func lapses(t *testing.T, records store.Store, op reprise.Operation) *reprise.Attempt {
+	t.Helper()
+	b := setupOver(t, records, reprise.Config{})
+	b.store.OnRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+		return nil, store.ErrUnavailable
+	}
+	a := b.claim(t, op)
+	time.Sleep(2 * lease)
+	return a
+}
+
+// unknown runs op and leaves its outcome unknown.
+func (b *bench) unknown(t *testing.T, op reprise.Operation) {
+	t.Helper()
+	if err := b.claim(t, op).Unknown("the bank timed out"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(settled)
+}
+
+// reconcile asks about the operations without a label, and must not fail.
+func (b *bench) reconcile(t *testing.T, answer *store.Resolution) reprise.Reconciled {
+	t.Helper()
+	return must(b.Reconcile(t.Context(), "", settled, answering(answer, nil)))
+}
+
+func wantReconciled(t *testing.T, got, want reprise.Reconciled) {
+	t.Helper()
+	if got != want {
+		t.Errorf("the call counts %+v, want %+v", got, want)
+	}
+}
+
+func TestReconcileResolvesByTheAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer *store.Resolution
+		counts reprise.Reconciled
+		next   reprise.Outcome
+	}{
+		"executed":      {executed, reprise.Reconciled{Executed: 1}, reprise.Replayed},
+		"not executed":  {notExecuted, reprise.Reconciled{NotExecuted: 1}, reprise.Claimed},
+		"not known yet": {nil, reprise.Reconciled{NotKnown: 1}, reprise.Lapsed},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := shown(t, memstore.New())
+			b.unknown(t, order("k"))
+			running := b.claim(t, order("running"))
+			complete(t, b.claim(t, order("done")), "answer", reprise.EndRecorded)
+			wantReconciled(t, b.reconcile(t, c.answer), c.counts)
+			res := b.want(t, order("k"), c.next)
+			if c.next == reprise.Replayed && string(res.Payload) != "receipt 8812" {
+				t.Errorf("the retry gets %q", res.Payload)
+			}
+			if res.Attempt != nil {
+				release(t, res.Attempt)
+			}
+			complete(t, running, "answer", reprise.EndRecorded)
+			if got := b.want(t, order("done"), reprise.Replayed); string(got.Payload) != "answer" {
+				t.Errorf("a completed record has %q now", got.Payload)
+			}
+		})
+	}
+}
+
+func TestReconcileSelects(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		records := memstore.New()
+		b := shown(t, records)
+		lapsed := lapses(t, records, order("lapsed"))
+		labelled := order("labelled")
+		labelled.Label = "payments"
+		b.unknown(t, labelled)
+		time.Sleep(time.Minute)
+		b.unknown(t, order("new"))
+		for name, c := range map[string]struct {
+			label     string
+			olderThan time.Duration
+			asked     int
+		}{
+			"without a label":     {"", settled, 2},
+			"of a label":          {"payments", settled, 1},
+			"of another label":    {"refunds", settled, 0},
+			"older than a minute": {"", time.Minute, 1},
+			"older than an hour":  {"", time.Hour, 0},
+		} {
+			got := must(b.Reconcile(t.Context(), c.label, c.olderThan, answering(nil, nil)))
+			if got.NotKnown != c.asked {
+				t.Errorf("%s: asked about %d records, want %d", name, got.NotKnown, c.asked)
+			}
+		}
+		_ = lapsed.Release()
+	})
+}
+
+// One record whose question fails keeps no other from being resolved, and is asked about
+// again in the next round.
+func TestReconcileReportsFailures(t *testing.T) {
+	errBank := errors.New("the bank is away")
+	for name, c := range map[string]struct {
+		ask  func(ctx context.Context) (*store.Resolution, error)
+		want error
+		text string
+	}{
+		"an error": {func(context.Context) (*store.Resolution, error) { return executed, errBank }, errBank, "the bank is away"},
+		"a panic":  {func(context.Context) (*store.Resolution, error) { panic("a bug") }, nil, "panicked: a bug"},
+		"too late": {func(ctx context.Context) (*store.Resolution, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, context.DeadlineExceeded, ""},
+		"an end of its goroutine": {func(context.Context) (*store.Resolution, error) {
+			runtime.Goexit()
+			return executed, nil
+		}, nil, "ended its goroutine"},
+		"without a payload": {func(context.Context) (*store.Resolution, error) { return &store.Resolution{}, nil }, store.ErrInvalid, "neither Forget nor a Payload"},
+		"a bad retention": {func(context.Context) (*store.Resolution, error) {
+			return &store.Resolution{Payload: []byte("p"), Retention: -1}, nil
+		}, store.ErrInvalid, "Retention"},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := shown(t, memstore.New())
+			for i := range 3 {
+				b.unknown(t, order(fmt.Sprint("secret-key-", i)))
+			}
+			bad := idOf(order("secret-key-1"))
+			got, err := b.Reconcile(t.Context(), "", settled, func(ctx context.Context, r reprise.Record) (*store.Resolution, error) {
+				if r.ID == bad {
+					return c.ask(ctx)
+				}
+				return executed, nil
+			})
+			wantReconciled(t, got, reprise.Reconciled{Executed: 2, Failed: 1})
+			if c.want != nil && !errors.Is(err, c.want) {
+				t.Error(err)
+			}
+			if text := fmt.Sprint(err); !strings.Contains(text, c.text) || !strings.Contains(text, bad.Short()) || strings.Contains(text, "secret-key") {
+				t.Errorf("the error is %q", text)
+			}
+			wantReconciled(t, b.reconcile(t, notExecuted), reprise.Reconciled{NotExecuted: 1})
+		})
+	}
+}
+
+// Parts of the listing, four questions at once for 30 seconds each, and a hundred errors:
+// every record is reached.
+func TestReconcileIsBounded(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := shown(t, memstore.New())
+		const records = 257
+		for i := range records {
+			b.unknown(t, order(fmt.Sprint("k", i)))
+		}
+		running, most := 0, 0
+		asked := map[store.ID]int{}
+		var mu sync.Mutex
+		errBank := errors.New("the bank is away")
+		got, err := b.Reconcile(t.Context(), "", settled, func(ctx context.Context, r reprise.Record) (*store.Resolution, error) {
+			if until, ok := ctx.Deadline(); !ok || time.Until(until) != 30*time.Second || r.Reason != "the bank timed out" {
+				t.Errorf("asked for %v about %+v", time.Until(until), r)
+			}
+			mu.Lock()
+			running++
+			most = max(most, running)
+			asked[r.ID]++
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+			return nil, errBank
+		})
+		wantReconciled(t, got, reprise.Reconciled{Failed: records})
+		if n := strings.Count(fmt.Sprint(err), errBank.Error()); n != 100 {
+			t.Errorf("the error names %d records", n)
+		}
+		if len(asked) != records || most != 4 {
+			t.Errorf("asked about %d of %d records, %d at once, want 4", len(asked), records, most)
+		}
+	})
+}
+
+// A call whose context ends leaves the rest of the records to the next one.
+func TestReconcileEndsWithItsContext(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := shown(t, memstore.New())
+		for i := range 9 {
+			b.unknown(t, order(fmt.Sprint("k", i)))
+		}
+		errStop := errors.New("stopped")
+		ctx, stop := context.WithCancelCause(t.Context())
+		got, err := b.Reconcile(ctx, "", settled, func(context.Context, reprise.Record) (*store.Resolution, error) {
+			stop(errStop)
+			return executed, nil
+		})
+		if !errors.Is(err, errStop) {
+			t.Error(err)
+		}
+		if asked := got.Executed + got.Failed; asked < 1 || asked > 4 {
+			t.Errorf("%+v", got)
+		}
+		if _, err := b.Reconcile(ctx, "", settled, answering(executed, nil)); err == nil {
+			t.Error("a call with an ended context succeeds")
+		}
+		if rest := b.reconcile(t, executed); rest.Executed != 9-got.Executed {
+			t.Errorf("%+v, and then %+v", got, rest)
+		}
+	})
+}
+
+// What an attempt says between the question and the resolution is no part of the answer.
+func TestReconcileLeavesALapseWhoseAttemptSaysUnknownMeanwhile(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		records := memstore.New()
+		a := lapses(t, records, order("k"))
+		got, err := shown(t, records).Reconcile(t.Context(), "", settled, func(context.Context, reprise.Record) (*store.Resolution, error) {
+			return notExecuted, a.Unknown("the bank timed out") //nolint:contextcheck // the engine bounds it
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		wantReconciled(t, got, reprise.Reconciled{Changed: 1})
+		if r := must(records.Inspect(t.Context(), idOf(order("k")))); r.State != store.StateUnknown || r.Reason != "the bank timed out" {
+			t.Errorf("the record is %+v", r)
+		}
+	})
+}
+
+func TestReconcileRefusesAnInvalidCall(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		ask := answering(nil, nil)
+		for name, c := range map[string]struct {
+			st        store.Store
+			label     string
+			olderThan time.Duration
+			ask       func(context.Context, reprise.Record) (*store.Resolution, error)
+		}{
+			"no function":  {memstore.New(), "", settled, nil},
+			"no inspector": {&hooked{Store: memstore.New()}, "", settled, ask},
+			"no age":       {memstore.New(), "", 0, ask},
+			"negative age": {memstore.New(), "", -1, ask},
+			"a bad label":  {memstore.New(), "\n", settled, ask},
+		} {
+			got, err := shown(t, c.st).Reconcile(t.Context(), c.label, c.olderThan, c.ask)
+			if !errors.Is(err, store.ErrInvalid) || got != (reprise.Reconciled{}) {
+				t.Errorf("%s: %+v, %v", name, got, err)
+			}
+		}
+	})
+}
+
+// A resolution of the reconciler is as visible as an operator's.
+func TestReconcileReportsItsResolutions(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer    *store.Resolution
+		forgotten bool
+		reports   int
+	}{
+		"executed": {executed, false, 1}, "not executed": {notExecuted, true, 1}, "not known": {nil, false, 0},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := shown(t, memstore.New())
+			op := order("k")
+			op.Label = "payments"
+			b.unknown(t, op)
+			must(b.Reconcile(t.Context(), "payments", settled, answering(c.answer, nil)))
+			b.events.wantCount(t, "resolved", c.reports)
+			if e := b.events.last(); c.reports > 0 && (e.Operator != "reconciler" || e.Reason == "" || e.Label != "payments" ||
+				e.Forgotten != c.forgotten || e.State != store.StateUnknown || e.Fence == 0) {
+				t.Errorf("reported %+v", e)
+			}
+		})
+	}
+}
