@@ -8,9 +8,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/job"
 	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // One engine per process and store. The zero Config is the documented default in every
@@ -133,48 +131,4 @@ func ExampleEngine_Close() {
 	// reprise: closed with unfinished operations (1): context deadline exceeded
 	// reprise: lease lost
 	// reprise: closed
-}
-
-// The bank booked a payment and its answer was lost. Reconcile asks it, by the key that the
-// function gave it, and the next delivery gets the result.
-func ExampleEngine_Reconcile() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	booked := map[string]int{} // by key: the bank's
-	pay := func() {
-		op := reprise.Operation{Scope: "payments", Key: "order-1", Label: "payments"}
-		paid, err := job.Do(context.Background(), engine, op, nil, func(ctx context.Context) (int, error) {
-			attempt, _ := reprise.AttemptFrom(ctx)
-			key, err := attempt.Key("charge")
-			if err != nil {
-				return 0, err
-			}
-			booked[key] = 8812
-			return 0, job.Unknown(errors.New("no answer from the bank"))
-		})
-		fmt.Println(paid.Value, paid.Replayed, err)
-	}
-	pay()
-	pay()
-
-	ask := func(_ context.Context, r reprise.Record) (*store.Resolution, error) {
-		number, ok := booked[r.Key("charge")]
-		if !ok {
-			return &store.Resolution{Forget: true}, nil
-		}
-		payload, err := job.EncodeResult(nil, number, nil)
-		return &store.Resolution{Payload: payload}, err
-	}
-	time.Sleep(2 * time.Millisecond)
-	done, err := engine.Reconcile(context.Background(), "payments", time.Millisecond, ask)
-	fmt.Println(done.Executed, err)
-	pay()
-	// Output:
-	// 0 false no answer from the bank
-	// 0 false reprise: the operation did not run: the outcome of the last attempt is unknown
-	// 1 <nil>
-	// 8812 true <nil>
 }

@@ -68,15 +68,17 @@ func wantReconciled(t *testing.T, got, want reprise.Reconciled) {
 	}
 }
 
+// A resolution of the reconciler is as visible as an operator's.
 func TestReconcileResolvesByTheAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer *store.Resolution
 		counts reprise.Reconciled
 		next   reprise.Outcome
+		events int
 	}{
-		"executed":      {executed, reprise.Reconciled{Executed: 1}, reprise.Replayed},
-		"not executed":  {notExecuted, reprise.Reconciled{NotExecuted: 1}, reprise.Claimed},
-		"not known yet": {nil, reprise.Reconciled{NotKnown: 1}, reprise.Lapsed},
+		"executed":      {executed, reprise.Reconciled{Executed: 1}, reprise.Replayed, 1},
+		"not executed":  {notExecuted, reprise.Reconciled{NotExecuted: 1}, reprise.Claimed, 1},
+		"not known yet": {nil, reprise.Reconciled{NotKnown: 1}, reprise.Lapsed, 0},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := shown(t, memstore.New())
@@ -84,6 +86,11 @@ func TestReconcileResolvesByTheAnswer(t *testing.T) {
 			running := b.claim(t, order("running"))
 			complete(t, b.claim(t, order("done")), "answer", reprise.EndRecorded)
 			wantReconciled(t, b.reconcile(t, c.answer), c.counts)
+			b.events.wantCount(t, "resolved", c.events)
+			if e := b.events.last(); c.events > 0 && (e.Operator != "reconciler" || e.Reason == "" || e.ID != idOf(order("k")) ||
+				e.Forgotten != c.answer.Forget || e.State != store.StateUnknown || e.Fence == 0) {
+				t.Errorf("reported %+v", e)
+			}
 			res := b.want(t, order("k"), c.next)
 			if c.next == reprise.Replayed && string(res.Payload) != "receipt 8812" {
 				t.Errorf("the retry gets %q", res.Payload)
@@ -282,28 +289,4 @@ func TestReconcileRefusesAnInvalidCall(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A resolution of the reconciler is as visible as an operator's.
-func TestReconcileReportsItsResolutions(t *testing.T) {
-	for name, c := range map[string]struct {
-		answer    *store.Resolution
-		forgotten bool
-		reports   int
-	}{
-		"executed": {executed, false, 1}, "not executed": {notExecuted, true, 1}, "not known": {nil, false, 0},
-	} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := shown(t, memstore.New())
-			op := order("k")
-			op.Label = "payments"
-			b.unknown(t, op)
-			must(b.Reconcile(t.Context(), "payments", settled, answering(c.answer, nil)))
-			b.events.wantCount(t, "resolved", c.reports)
-			if e := b.events.last(); c.reports > 0 && (e.Operator != "reconciler" || e.Reason == "" || e.Label != "payments" ||
-				e.Forgotten != c.forgotten || e.State != store.StateUnknown || e.Fence == 0) {
-				t.Errorf("reported %+v", e)
-			}
-		})
-	}
 }

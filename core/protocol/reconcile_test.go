@@ -3,7 +3,6 @@ package protocol_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -21,9 +20,9 @@ import (
 func TestReconcileResolvesByTheAnswer(t *testing.T) {
 	t.Parallel()
 	receipt := &protocol.Response{Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte("receipt 8812")}
-	errBank := errors.New("the bank is away")
+	errBank, secret := errors.New("the bank is away"), must(protocol.NewSecret("a", make([]byte, 32)))
 	for name, c := range map[string]struct {
-		change   func(*protocol.Config) // of the policy
+		seal     protocol.Sealing
 		response *protocol.Response
 		known    bool
 		err      error
@@ -36,19 +35,16 @@ func TestReconcileResolvesByTheAnswer(t *testing.T) {
 		"an error":               {known: true, err: errBank, counts: reprise.Reconciled{Failed: 1}, want: errBank},
 		"a response of no kind":  {response: &protocol.Response{Status: 99}, known: true, counts: reprise.Reconciled{Failed: 1}, want: store.ErrInvalid},
 		"a stream":               {response: &protocol.Response{Status: 200, Stream: io.NopCloser(strings.NewReader(""))}, known: true, counts: reprise.Reconciled{Failed: 1}, want: store.ErrInvalid},
-		"of a sealing policy":    {change: sealing(t, false), response: receipt, known: true, counts: reprise.Reconciled{Executed: 1}},
-		"of a strict one":        {change: sealing(t, true), response: receipt, known: true, counts: reprise.Reconciled{Failed: 1}, want: store.ErrCorrupt},
-		"of a strict, forgotten": {change: sealing(t, true), known: true, counts: reprise.Reconciled{NotExecuted: 1}},
+		"of a sealing policy":    {seal: protocol.Sealing{Secret: secret}, response: receipt, known: true, counts: reprise.Reconciled{Executed: 1}},
+		"of a strict one":        {seal: protocol.Sealing{Secret: secret, Strict: true}, response: receipt, known: true, counts: reprise.Reconciled{Failed: 1}, want: store.ErrCorrupt},
+		"of a strict, forgotten": {seal: protocol.Sealing{Secret: secret, Strict: true}, known: true, counts: reprise.Reconciled{NotExecuted: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				st := memstore.New()
 				b := setupOver(t, st, protocol.Config{Preset: reprise.AtMostOnce})
-				if c.change == nil {
-					c.change = func(*protocol.Config) {}
-				}
-				payments := &bench{t, must(b.guard.With(func(p *protocol.Config) { p.Label = "payments"; c.change(p) }))}
+				payments := &bench{t, must(b.guard.With(func(p *protocol.Config) { p.Label, p.Seal = "payments", c.seal }))}
 				var passed []string
 				for _, of := range []*bench{b, payments} {
 					x := of.admit("key-of-"+of.guard.Config().Label, "body").Exchange
@@ -87,11 +83,4 @@ func TestReconcileResolvesByTheAnswer(t *testing.T) {
 	if _, err := setup(t, protocol.Config{}).guard.Reconcile(t.Context(), time.Minute, nil); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("without a function: %v", err)
 	}
-}
-
-// sealing returns a change of a policy, which then seals.
-func sealing(t *testing.T, strict bool) func(*protocol.Config) {
-	t.Helper()
-	secret := must(protocol.NewSecret("a", []byte(fmt.Sprintf("%32d", 1))))
-	return func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret, Strict: strict} }
 }
