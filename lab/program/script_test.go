@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -40,7 +39,7 @@ func run(t *testing.T, f *fixture, ids map[string]store.ID, p testscript.Params)
 		return nil
 	}
 	p.RequireUniqueNames = true
-	p.Deadline = time.Now().Add(5 * time.Minute) // then a program that hangs prints where
+	p.Deadline, _ = t.Deadline() // a program that hangs prints where
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
 		"exits":    exits,
 		"harmless": harmless,
