@@ -31,11 +31,11 @@ type Config struct {
 	// MaxRun cancels the context of a handler that runs longer, with the cause
 	// [ErrRunTooLong]. If the handler has not returned a Lease later, its record says that
 	// its outcome is unknown, whatever the preset: retries get Lapsed, and never run beside
-	// the handler, until an operator resolves it, or its retention and horizon have ended;
-	// see [Attempt.Unknown]. A transaction of the store is rolled back at its own bound
-	// instead. Neither a client disconnect nor a deadline outside of Begin ends a run. What
-	// the caller does after the handler is not bounded by it: see [Attempt.Returned].
-	// Default 1 h; -1 is no bound, so that a handler that hangs keeps its key.
+	// the handler, until it is resolved, or its retention and horizon have ended; see
+	// [Attempt.Unknown]. A transaction of the store is rolled back at its own bound instead.
+	// Neither a client disconnect nor a deadline outside of Begin ends a run. What the
+	// caller does after the handler is not bounded by it: see [Attempt.Returned]. Default
+	// 1 h; -1 is no bound, so that a handler that hangs keeps its key.
 	MaxRun time.Duration
 
 	// Waiting bounds the callers that wait for attempts of others (see [Operation.Wait]).

@@ -87,8 +87,8 @@ var (
 	// EventStoreError says that a call to the store failed. The error decides the message.
 	EventStoreError = &EventKind{Name: "store-error", Level: slog.LevelError}
 
-	// EventResolved says that an operator resolved a record: see [Engine.Report].
-	EventResolved = &EventKind{Name: "resolved", Level: slog.LevelInfo, Message: "reprise: an operator resolved a record", Always: true}
+	// EventResolved says that an operator, or a reconciler, resolved a record.
+	EventResolved = &EventKind{Name: "resolved", Level: slog.LevelInfo, Message: "reprise: the record of an operation was resolved", Always: true}
 
 	// EventDeclared says that there is a policy, which has served no request yet: see
 	// [Engine.Declare].

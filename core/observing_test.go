@@ -282,7 +282,7 @@ func TestOperatorLogCountsSkippedMessages(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		e.Report(t.Context(), resolved)
-		if got := text.String(); strings.Count(got, "an operator resolved a record") != 4 || strings.Count(got, "skipped") != 1 {
+		if got := text.String(); strings.Count(got, "the record of an operation was resolved") != 4 || strings.Count(got, "skipped") != 1 {
 			t.Errorf("resolutions are all logged, and none skipped: %s", got)
 		}
 	})

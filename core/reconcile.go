@@ -12,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Record is a record of a [Store], as [Engine.Reconcile] shows it.
+// Record is [store.Record], a record of a [Store], as [Engine.Reconcile] shows it.
 type Record = store.Record
 
 // Reconciled is the result of [Engine.Reconcile]. Each record is counted once, except

@@ -81,8 +81,8 @@ func Release(ctx context.Context) bool {
 // Unknown says that it is not known whether the operation happened, as when a bank did
 // not answer in time (R52). This client gets the handler's own response, which should say
 // so; it is not recorded. Every retry gets 409 outcome-unknown, whatever the preset,
-// until an operator resolves the record or its retention and horizon have ended; the
-// handler does not run again. In a transactional store its effects are rolled back.
+// until the record is resolved or its retention and horizon have ended; the handler does
+// not run again. In a transactional store its effects are rolled back.
 //
 // The reason is kept in the record for operators, who are the only ones to read it:
 // [reprise.Attempt.Unknown] says in which form. Like the functions above it reports

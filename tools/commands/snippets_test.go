@@ -106,7 +106,7 @@ var given = map[string]string{
 	"router": "*gin.Engine", "t": "*testing.T", "url": "string", "out": "io.Writer",
 	"userOf": "func(*http.Request) struct{ Name string }", "employeeOf": "func(*http.Request) struct{ Name string; OnCall, Support bool }",
 	"pages": "http.Handler", "e": "*echo.Echo", "requireEmployee": "func(http.Handler) http.Handler", "id": "string", "message": "[]byte", "body": "[]byte", "orderID": "string",
-	"bookingOf": "func(context.Context, string) (*protocol.Response, bool, error)", "order": "*emptypb.Empty", "bytesFromYourVault": "[]byte", "blobs": "protocol.BlobStore", "members": "[]string", "from": "string",
+	"bookingOf": "func(context.Context, string) (int, []byte, error)", "order": "*emptypb.Empty", "bytesFromYourVault": "[]byte", "blobs": "protocol.BlobStore", "members": "[]string", "from": "string",
 	"tenants": "map[[32]byte]string", "server": "*http.Server",
 }
 
