@@ -15,8 +15,9 @@ import (
 // Record is [store.Record], a record of a [Store], as [Engine.Reconcile] shows it.
 type Record = store.Record
 
-// Reconciled is the result of [Engine.Reconcile]. Each record is counted once, except
-// those that a call whose context ended did not get to.
+// Reconciled is the result of [Engine.Reconcile]. Each record is counted once, or more
+// often if the listing shows it again because it changed; those that a call whose context
+// ended did not get to are not.
 type Reconciled struct {
 	Executed    int // have a result now
 	NotExecuted int // are forgotten: the next request runs
@@ -32,16 +33,19 @@ const (
 	reconcileErrors = 100              // that the error of a call has
 )
 
-// Reconcile asks about the operations of the policy with this label whose outcome is
-// unknown, and resolves those that ask has an answer for, so that no operator has to. It
-// is for the functions of package job; requests have Guard.Reconcile of package protocol.
-// It reads all records of the store once, in parts: call it every minute or so.
+// Reconcile asks about the operations with this label whose outcome is unknown, and
+// resolves those that ask has an answer for, so that no operator has to. It is for the
+// functions of package job; requests have Guard.Reconcile of package protocol. It reads
+// all records of the store once, in parts: call it every minute or so, with a context
+// that has no deadline, because a call that ends early leaves the last records out.
 //
-// A record is asked about if its handler said Unknown, or ran for a lease longer than
-// Config.MaxRun, or if its lease lapsed, such as that of a process that died; and if its
-// last claim is older than olderThan, by the store's clock. Make that longer than an
-// attempt may take, plus the time for which the downstream system may still execute what
-// it received: 1 ms to 10 years.
+// Give the operations a label of their own ([Operation].Label; an empty one is refused):
+// whatever has it in this store is asked about, by whichever guard, job or service. A
+// record is asked about if its handler said Unknown, or ran for a lease longer than
+// Config.MaxRun, or if its lease lapsed, such as that of a process that died, with either
+// preset; and if its last claim is older than olderThan, by the store's clock. Make that
+// longer than an attempt may take, plus the time for which the downstream system may
+// still execute what it received: 1 ms to 10 years.
 //
 // The function ask finds out, such as from the bank, whether the last attempt of r
 // executed its operation. [store.Record.Key] is the key that the attempt passed
@@ -52,52 +56,55 @@ const (
 //	not known yet:  nil
 //
 // A payload is the result that every retry gets, for the retention of the record's policy
-// unless the resolution has another: see EncodeResult of package job. An empty one is
-// refused. Answer "not executed" only if nothing that the attempt sent can still be
-// executed: see olderThan. An attempt whose r.Reason is "ran longer than MaxRun" may
-// still run, and send, whatever the age of its record: leave that to an operator, unless
-// its calls end with its context.
+// unless the resolution has another: see EncodeResult of package job. Answer "not
+// executed" only if nothing that the attempt sent can still be executed. An attempt whose
+// r.Reason is "ran longer than MaxRun" may still run, and send, whatever the age of its
+// record: leave that to an operator, unless its calls end with its context.
 //
 // ask is called by up to four goroutines at once, with a context that ends after 30 s,
 // and must return then. A panic of ask is an error of its record.
 //
 // A resolution is fenced: a record that changed after it was listed, by a late attempt, a
 // takeover, an operator or the reconciler of another process, stays as it is and counts
-// as Changed. So any number of processes may reconcile one store, and one that dies in
-// the middle has left nothing that the next call does not find. They ask the same
-// questions, though, and each reads the whole store. The observer and the log get each
-// resolution as [EventResolved].
+// as Changed. So any number of processes may reconcile one store, though they ask the
+// same questions. The observer and the log get each resolution as [EventResolved].
 //
 // The error joins those of the first hundred records that count as Failed, each with the
 // first digits of the record's ID and without any key; a later call asks about them
-// again. It wraps [store.ErrInvalid] for a store without an Inspector or an invalid
-// argument, the error of a listing, and the cause of ctx when that has ended: the counts
-// are then those until there.
+// again. If the store's reply was lost ([store.ErrUnknown]), such a record may be
+// resolved all the same. The error wraps [store.ErrInvalid] for a store without an
+// Inspector or an invalid argument, the error of a listing, and the cause of ctx when
+// that has ended: the counts are then those until there.
 func (e *Engine) Reconcile(ctx context.Context, label string, olderThan time.Duration, ask func(ctx context.Context, r Record) (*store.Resolution, error)) (Reconciled, error) {
 	inspector, ok := store.As[store.Inspector](e.store.store)
 	switch {
 	case ask == nil:
 		return Reconciled{}, fmt.Errorf("%w: Reconcile needs a function to ask", store.ErrInvalid)
+	case label == "":
+		return Reconciled{}, fmt.Errorf("%w: Reconcile needs a label: the operations of other policies may have none", store.ErrInvalid)
 	case !ok:
 		return Reconciled{}, fmt.Errorf("%w: this store has no Inspector, so its records cannot be reconciled", store.ErrInvalid)
 	}
 	if err := bounds.Duration("olderThan", olderThan); err != nil {
 		return Reconciled{}, err
 	}
-	x := reconciling{engine: e, inspector: inspector, label: label, ask: ask}
+	x := reconciling{engine: e, inspector: inspector, ask: ask}
 	q := store.Query{States: store.States(store.StateUnknown, store.StateLapsed), Label: label, OlderThan: olderThan, Limit: reconcilePage}
-	for more := true; more; more = q.After != "" {
-		page, err := x.list(ctx, q)
+	for more := true; more && ctx.Err() == nil; more = q.After != "" {
+		var page store.Page
+		err := bounded(ctx, func(ctx context.Context) (err error) {
+			page, err = inspector.List(ctx, q)
+			return err
+		})
 		if err != nil {
 			x.errs = append(x.errs, fmt.Errorf("reprise: list records to reconcile: %w", err))
 			break
 		}
 		x.page(ctx, page.Records)
-		if ctx.Err() != nil {
-			x.errs = append(x.errs, fmt.Errorf("reprise: reconcile: %w", context.Cause(ctx)))
-			break
-		}
 		q.After = page.Next
+	}
+	if ctx.Err() != nil {
+		x.errs = append(x.errs, fmt.Errorf("reprise: reconcile: %w", context.Cause(ctx)))
 	}
 	return x.done, errors.Join(x.errs...)
 }
@@ -106,7 +113,6 @@ func (e *Engine) Reconcile(ctx context.Context, label string, olderThan time.Dur
 type reconciling struct {
 	engine    *Engine
 	inspector store.Inspector
-	label     string
 	ask       func(context.Context, Record) (*store.Resolution, error)
 
 	mu   sync.Mutex
@@ -114,11 +120,14 @@ type reconciling struct {
 	errs []error
 }
 
-func (x *reconciling) list(ctx context.Context, q store.Query) (page store.Page, err error) {
-	defer classified(&err)
+// bounded returns the error of a call of the store.
+func bounded(ctx context.Context, call func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, reconcileBound)
 	defer cancel()
-	return x.inspector.List(ctx, q)
+	return apart(func() (err error) {
+		defer classified(&err)
+		return call(ctx)
+	})
 }
 
 // page asks about the records of a page, until ctx ends.
@@ -127,9 +136,6 @@ func (x *reconciling) page(ctx context.Context, records []Record) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	for _, r := range records {
-		if r.Label != x.label { // an empty label selects every record
-			continue
-		}
 		room <- struct{}{}
 		if ctx.Err() != nil {
 			return
@@ -144,13 +150,15 @@ func (x *reconciling) page(ctx context.Context, records []Record) {
 // reconcile asks about a record, resolves it and counts it.
 func (x *reconciling) reconcile(ctx context.Context, r Record) {
 	answer, err := x.question(ctx, r)
+	changed := false
 	if err == nil && answer != nil {
 		err = x.resolve(ctx, &r, *answer)
+		changed = errors.Is(err, store.ErrRecordChanged)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case errors.Is(err, store.ErrRecordChanged):
+	case changed:
 		x.done.Changed++
 	case err != nil:
 		if x.done.Failed++; x.done.Failed <= reconcileErrors {
@@ -181,19 +189,14 @@ func (x *reconciling) question(ctx context.Context, r Record) (answer *store.Res
 	return answer, err
 }
 
-// errNoPayload refuses a payload that no retry could read.
-var errNoPayload = fmt.Errorf("%w: the resolution has neither Forget nor a Payload", store.ErrInvalid)
-
 // resolve resolves a record, unless it changed since it was listed, and reports that.
 func (x *reconciling) resolve(ctx context.Context, r *Record, answer store.Resolution) error {
 	if !answer.Forget && len(answer.Payload) == 0 {
-		return errNoPayload
+		return fmt.Errorf("%w: the resolution has neither Forget nor a Payload", store.ErrInvalid)
 	}
 	answer.State, answer.Fence = r.State, r.Fence
 	answer.Retention = cmp.Or(answer.Retention, r.Retention)
-	bounded, cancel := context.WithTimeout(ctx, reconcileBound)
-	defer cancel()
-	if err := x.inspector.Resolve(bounded, r.ID, answer); err != nil {
+	if err := bounded(ctx, func(ctx context.Context) error { return x.inspector.Resolve(ctx, r.ID, answer) }); err != nil {
 		return err
 	}
 	reason := "the last attempt executed it"

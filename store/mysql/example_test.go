@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	reprise "github.com/reprise-go/reprise/core"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
@@ -23,11 +22,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		panic(err)
-	}
-	_ = engine // for a guard of the package protocol
+	_ = store // for protocol.New
 }
 
 // A handler writes through the transaction of its attempt. Its writes are there exactly

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprise "github.com/reprise-go/reprise/core"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -24,11 +23,7 @@ func Example() {
 	if err != nil {
 		panic(err) // for example: the tables do not exist
 	}
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		panic(err)
-	}
-	_ = engine // for a guard of the package protocol
+	_ = store // for protocol.New
 }
 
 // A handler writes through the transaction of its attempt. Its writes are there exactly

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -22,12 +21,8 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		panic(err)
-	}
 	fmt.Println("ready")
-	_ = engine.Close(context.Background())
+	_ = store // for protocol.New
 	// Output: ready
 }
 
