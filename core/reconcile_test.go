@@ -34,8 +34,8 @@ func shown(t *testing.T, st store.Store) *bench {
 	return &bench{Engine: newEngine(t, st, seen, reprise.Config{}), events: seen}
 }
 
-// inspected is a store whose calls must be bounded, and its pages small. The resolution of
-// one record may fail.
+// inspected is a store whose calls must be bounded, and its pages small. The resolution
+// of one record may fail.
 type inspected struct {
 	*memstore.Store
 	t     *testing.T

@@ -14,8 +14,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// A payment whose bank did not answer is resolved by what the bank says afterwards, by the
-// key that the handler passed it.
+// A payment whose bank did not answer is resolved by what the bank says afterwards, by
+// the key that the handler passed it.
 func TestReconcileResolvesByTheAnswer(t *testing.T) {
 	t.Parallel()
 	receipt := &protocol.Response{Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte("receipt 8812")}
